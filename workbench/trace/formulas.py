@@ -8,11 +8,14 @@ the text says so, for then either the end or this rule is wrong, and that is wor
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 
 from workbench import serial
+from workbench.languages import phrase
 
 from .words import MINUS, number
 
+say = partial(phrase, "steps")
 MODULUS_TEXT = "(mod 2³²)"
 
 
@@ -96,8 +99,7 @@ def _limit_minus(symbolic: str, base: int, grant: int, own: int, logged: int | N
         result = grant - serial.diff(own, base)
     except serial.SerialError:
         return Formula(
-            symbolic=symbolic,
-            numbers=f"{shown} is undefined: {base} and {own} are 2³¹ apart",
+            symbolic=symbolic, numbers=say("formula.undefined", numbers=shown, base=base, own=own)
         )
     numbers = shown + _equals(base + grant - own, result)
     kept = max(0, result)
@@ -211,7 +213,9 @@ def _against(text: str, result: int, logged: int | None, checks: list[bool]) -> 
     if logged is None:
         return text
     checks.append(result == logged)
-    return text if result == logged else f"{text}, but the ledger says {number(logged)}"
+    if result == logged:
+        return text
+    return say("formula.otherwise", numbers=text, logged=number(logged))
 
 
 def _joined(symbolic: str, parts: list[str], checks: list[bool]) -> Formula | None:

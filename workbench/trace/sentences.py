@@ -11,22 +11,25 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
-from workbench.languages import capital, count
+from workbench.languages import capital, has, phrase, piece
 
-from .schema import AMQP_0_9_1, AMQP_0_10, INTERNAL_EVENTS, RECEIVED, SENT, Row
+from .schema import AMQP_0_9_1, AMQP_0_10, RECEIVED, Row
 from .sentences_010 import does_010
 from .sentences_091 import does
-from .sentences_hops import hop_sentence
-from .sentences_link import flow
+from .sentences_hops import hop_sentence, process_words
+from .sentences_link import flow, peers, unheard
 from .sentences_message import disposition, transfer
 from .sentences_paging import paging_sentence
 from .sentences_quorum import quorum_sentence
 from .story import Moment
-from .words import quoted, spec_name, value_text, visible
+from .words import spec_name, value_text, visible
 
-_OTHER = {"client": "broker", "broker": "client"}
+say = partial(phrase, "steps")
+part = partial(piece, "steps")
+known = partial(has, "steps")
 
 
 def sentence(moment: Moment) -> str:
@@ -35,97 +38,68 @@ def sentence(moment: Moment) -> str:
     if not row.is_frame:
         return capital(_internal(row))
     if row.protocol == AMQP_0_9_1:
-        return capital(_relay(row, does(row)))
-    if row.protocol == AMQP_0_10:
-        return capital(_relay(row, does_010(row)))
-    tell = _LINK_KINDS.get(row.kind or "")
-    if tell is not None:
+        what = does(row)
+    elif row.protocol == AMQP_0_10:
+        what = does_010(row)
+    elif (tell := _LINK_KINDS.get(row.kind or "")) is not None:
         return capital(tell(moment))
-    told = _KINDS.get(row.kind or "")
-    what = told(moment) if told is not None else f"sends {visible(row.kind or 'a frame')}"
-    return capital(_relay(row, what))
+    else:
+        what = _KINDS.get(row.kind or "", _sends)(moment)
+    return capital(_relay(moment, what))
 
 
-def _relay(row: Row, what: str) -> str:
+def _relay(moment: Moment, what: str) -> str:
     """`what` the author of the frame does, told from where the row was logged."""
-    peer = row.from_peer or "peer"
-    other = _OTHER.get(peer, "other peer")
-    if row.event == RECEIVED:
-        return f"the {other} learns that the {peer} {what}."
-    text = f"the {peer} {what}."
-    return f"{text} The {other} does not know yet." if row.event == SENT else text
+    author, reader = peers(moment.row.from_peer)
+    if moment.row.event == RECEIVED:
+        return say("peer.learns", author=author, reader=reader, what=what)
+    return say("peer.does", author=author, what=what) + unheard(moment, reader)
+
+
+def _sends(moment: Moment) -> str:
+    kind = moment.row.kind
+    return say("does.sends" if kind else "does.sends-any", kind=visible(kind))
 
 
 # -- connection and session -----------------------------------------------------------------------
 
-_PROTOCOL_IDS = {
-    0: "speak AMQP {version}",
-    2: "change to TLS first",
-    3: "log in with SASL first",
-}
-
 
 def _header(moment: Moment) -> str:
     frame = moment.frame
-    version = ".".join(str(frame.get(part, "?")) for part in ("major", "minor", "revision"))
-    protocol_id = frame.get("protocol_id")
-    wish = _PROTOCOL_IDS.get(protocol_id if isinstance(protocol_id, int) else -1)
-    if wish is None:
-        return f"sends a protocol header with the unknown protocol id {value_text(protocol_id)}"
-    wish = wish.format(version=version)
-    return f"agrees to {wish}" if moment.answer else f"asks to {wish}"
+    version = ".".join(str(frame.get(name, "?")) for name in ("major", "minor", "revision"))
+    number = frame.get("protocol_id")
+    key = f"{'agrees' if moment.answer else 'asks'}-{number}"
+    return say(
+        f"header.{key}" if known(f"header.{key}") else "header.unknown",
+        version=version, id=value_text(number),
+    )  # fmt: skip
 
 
 def _open(moment: Moment) -> str:
     frame = moment.frame
-    verb = "opens its side of the connection too" if moment.answer else "opens the connection"
-    text = f"{verb}, as container {quoted(frame.get('container_id', ''))}"
-    limits = []
-    if "max_frame_size" in frame:
-        limits.append(f"frames up to {count(frame['max_frame_size'], 'octet')}")
-    if "channel_max" in frame:
-        limits.append(f"channels up to {frame['channel_max']}")
-    if limits:
-        text += f"; it takes {' and '.join(limits)}"
+    container = visible(frame.get("container_id", ""))
+    text = say("open.too" if moment.answer else "open.first", container=container)
+    size, channels = frame.get("max_frame_size"), frame.get("channel_max")
+    if size is not None or channels is not None:
+        text += say(
+            "open.size" if channels is None else "open.channels" if size is None else "open.both",
+            size=size, channels=channels,
+        )  # fmt: skip
     if frame.get("idle_time_out"):
-        text += f"; it wants to hear something every {frame['idle_time_out']} ms"
+        text += say("open.time-out", ms=frame["idle_time_out"])
     return text
 
 
 def _begin(moment: Moment) -> str:
     frame = moment.frame
-    verb = "begins its side of the session too" if moment.answer else "begins a session"
-    return (
-        f"{verb}: its first transfer frame will have the id {frame.get('next_outgoing_id', '?')},"
-        f" and it takes {count(frame.get('incoming_window', 0), 'transfer frame')}"
-    )
-
-
-def _error_text(row: Row) -> str:
-    error = row.extra.get("error")
-    if not isinstance(error, Mapping):
-        return ""
-    text = f": {visible(error.get('condition', 'error'))}"
-    description = error.get("description")
-    return f"{text}, {quoted(description)}" if description else text
-
-
-def _end(moment: Moment) -> str:
-    error = _error_text(moment.row)
-    if error:
-        return f"ends the session with an error{error}"
-    return "ends its side of the session too" if moment.answer else "ends the session"
-
-
-def _close(moment: Moment) -> str:
-    error = _error_text(moment.row)
-    if error:
-        return f"closes the connection with an error{error}"
-    return "closes its side of the connection too" if moment.answer else "closes the connection"
+    return say(
+        "begin.too" if moment.answer else "begin.first",
+        id=frame.get("next_outgoing_id", "?"), window=frame.get("incoming_window", 0),
+    )  # fmt: skip
 
 
 def _heartbeat(moment: Moment) -> str:
-    return "sends an empty frame: it says no more than that it is alive"
+    return say("does.heartbeat")
 
 
 # -- links ----------------------------------------------------------------------------------------
@@ -133,88 +107,73 @@ def _heartbeat(moment: Moment) -> str:
 
 def _attach(moment: Moment) -> str:
     row, frame = moment.row, moment.frame
-    role = frame.get("role")
-    name = quoted(frame.get("name", row.link or ""))
-    if moment.answer:
-        terminus = "source" if role == "sender" else "target"
-        if terminus not in row.extra:
-            return (
-                f"refuses the link {name}: its attach names no {terminus}, and a detach with the"
-                " reason follows"
-            )
-        text = f"attaches its end of the link {name}, as {role}"
-    else:
-        text = f"attaches a link {name} as {role}"
-    address = _address(row, "source") if role == "receiver" else _address(row, "target")
-    if not moment.answer and address is not None:
-        text += f" {'from' if role == 'receiver' else 'to'} {quoted(address)}"
+    role = "receiver" if frame.get("role") == "receiver" else "sender"
+    name = visible(frame.get("name", row.link or ""))
+    terminus = "source" if role == "sender" else "target"
+    if moment.answer and terminus not in row.extra:
+        return say("attach.refuses", name=name, terminus=terminus)
+    text = say(f"attach.{role}-too" if moment.answer else f"attach.{role}", name=name)
+    far = row.extra.get("source" if role == "receiver" else "target")
+    address = far.get("address") if isinstance(far, Mapping) else None
+    if not moment.answer and isinstance(address, str):
+        text += say("attach.from" if role == "receiver" else "attach.to", address=visible(address))
     if role == "sender" and "initial_delivery_count" in frame:
-        text += f"; its delivery-count begins at {frame['initial_delivery_count']}"
-    if moment.answer:
-        text += "; with no credit yet, no message may be sent"
-    return text
+        text += say("attach.count", count=frame["initial_delivery_count"])
+    return text + say("attach.no-credit") if moment.answer else text
 
 
-def _address(row: Row, terminus: str) -> str | None:
-    found = row.extra.get(terminus)
-    if isinstance(found, Mapping) and isinstance(found.get("address"), str):
-        return str(found["address"])
-    return None
-
-
-def _detach(moment: Moment) -> str:
+def _ended(moment: Moment) -> str:
+    """What ends a link, a session or the connection: detach, end, close."""
     row = moment.row
-    name = f"the link {quoted(row.link)}" if row.link is not None else "the link"
-    error = _error_text(row)
-    closed = bool(moment.frame.get("closed"))
-    if error:
-        return f"{'closes' if closed else 'detaches'} {name} with an error{error}"
-    if moment.answer:
-        return f"{'closes' if closed else 'detaches'} its end of {name} too"
-    return f"closes {name} for good" if closed else f"detaches {name}, which may be attached again"
+    what = "detach-closed" if row.kind == "detach" and moment.frame.get("closed") else row.kind
+    link = part("ended.link" if row.link is None else "ended.link-named", name=visible(row.link))
+    error = row.extra.get("error")
+    if isinstance(error, Mapping):
+        return say(f"ended.{what}-error", link=link, error=_error(error))
+    return say(f"ended.{what}-too" if moment.answer else f"ended.{what}-first", link=link)
+
+
+def _error(error: Mapping[str, Any]) -> str:
+    description = error.get("description")
+    return say(
+        "error.described" if description else "error.condition",
+        condition=visible(error.get("condition", "error")), description=visible(description),
+    )  # fmt: skip
 
 
 # -- SASL -----------------------------------------------------------------------------------------
-
-_CODES = {
-    0: "lets the client in",
-    1: "refuses the client: name or password is wrong (code 1)",
-    2: "cannot log the client in: a system error (code 2)",
-    3: "cannot log the client in: a system error that will last (code 3)",
-    4: "cannot log the client in: a system error that may pass (code 4)",
-}
 
 
 def _mechanisms(moment: Moment) -> str:
     offered = moment.row.extra.get("sasl_server_mechanisms")
     names = [offered] if isinstance(offered, str) else offered
     if not isinstance(names, list) or not names:
-        return "offers no SASL mechanism"
-    return "offers to log in by " + ", ".join(visible(name) for name in names)
+        return say("sasl.offers-none")
+    return say("sasl.offers", mechanisms=", ".join(visible(name) for name in names))
 
 
 def _init(moment: Moment) -> str:
     mechanism = visible(moment.frame.get("mechanism", "?"))
-    text = f"logs in by {mechanism}"
-    return f"{text}, with name and password in the clear" if mechanism == "PLAIN" else text
+    plain = mechanism == "PLAIN"
+    return say("sasl.in-the-clear" if plain else "sasl.logs-in", mechanism=mechanism)
 
 
 def _challenge(moment: Moment) -> str:
-    return f"asks for more: a challenge of {_size(moment, 'challenge')}"
+    return say("sasl.challenge", size=_size(moment, "challenge"))
 
 
 def _response(moment: Moment) -> str:
-    return f"answers the challenge with {_size(moment, 'response')}"
+    return say("sasl.response", size=_size(moment, "response"))
 
 
-def _size(moment: Moment, name: str) -> str:
+def _size(moment: Moment, name: str) -> int:
     value = moment.frame.get(name)
-    return count(len(value) if isinstance(value, bytes) else 0, "octet")
+    return len(value) if isinstance(value, bytes) else 0
 
 
 def _outcome(moment: Moment) -> str:
     code = moment.frame.get("code")
-    return _CODES.get(code if isinstance(code, int) else -1, f"answers with the code {code}")
+    return say(f"sasl.code-{code}" if known(f"sasl.code-{code}") else "sasl.code", code=code)
 
 
 _LINK_KINDS: dict[str, Callable[[Moment], str]] = {
@@ -227,9 +186,9 @@ _KINDS: dict[str, Callable[[Moment], str]] = {
     "open": _open,
     "begin": _begin,
     "attach": _attach,
-    "detach": _detach,
-    "end": _end,
-    "close": _close,
+    "detach": _ended,
+    "end": _ended,
+    "close": _ended,
     "heartbeat": _heartbeat,
     "sasl-mechanisms": _mechanisms,
     "sasl-init": _init,
@@ -241,127 +200,49 @@ _KINDS: dict[str, Callable[[Moment], str]] = {
 
 # -- internal events ------------------------------------------------------------------------------
 
-# {who} is the vantage, {queue} the queue, {messages} how many; counters and details follow.
-_EVENTS: dict[str, str] = {
-    "enqueue": "{queue} takes {messages}",
-    "deliver": "{queue} hands {messages} to a consumer's link",
-    "settle": "{queue} is rid of {messages}",
-    "requeue": "{queue} takes {messages} back",
-    "activate": "{queue} has a new single active consumer",
-    "deactivate": "{queue} has its single active consumer make way for another one",
-    "drop": "{queue} throws {messages} away",
-    "confirm": "{queue} confirms a message",
-    "append": "{who} writes an entry to its log, not yet safe",
-    "fsync": "{who} forces its log to disk",
-    "commit": "{who} knows that a majority has the entry",
-    "apply": "{who} carries out a committed command",
-    "grant": "{who} grants credit inside the broker",
-    "block": "{who} is out of credit and stops",
-    "unblock": "{who} goes on",
-    "alarm-set": "{who} raises an alarm",
-    "alarm-clear": "{who} ends the alarm",
-    "publish": "the application of {who} has a message to send",
-    "process": "the application of {who} is done with a message",
-    "drained": "{who} gives its credit back",
-    "timeout": "a timer of {who} runs out",
-    "crash": "{who} dies",
-    "restart": "{who} is back",
-    "connect": "{who} is connected",
-    "disconnect": "{who} has lost the connection",
-    "gap": "octets are missing here: what they said cannot be known",
-    "error": "{who} reports an error",
-    "hold": "a hand holds what is on the wire; nothing behind it in its direction can pass",
-    "release": "a hand lets go of what was held on the wire",
-    "latency": "the latency of the wire changes",
-    "action": "you act",
-    "note": "{who} notes",
-}
-
 # How a queue names a link of a session: connection, session, link, attach.
 _OF_LINK = re.compile(r"c\d+/\d+/(.+)/\d+")
-
-# Those of some kinds have a sentence of their own.
-_EVENTS_OF_KIND: dict[tuple[str, str], str] = {
-    (
-        "block",
-        "unconfirmed",
-    ): "{who} grants the publisher no more credit while so many messages wait"
-    " for their queue's confirm",
-    ("unblock", "unconfirmed"): "{who} grants the publisher credit again",
-    (
-        "confirm",
-        "confirmed",
-    ): "the queue has taken {messages} of this link: so many fewer wait for their confirm",
-    ("block", "alarm"): "{who} stops, because a resource alarm is on",
-    ("unblock", "alarm"): "{who} goes on, for the alarm is over",
-    ("note", "memory"): "{who} looks how much memory is in use",
-    ("crash", "memory"): "{who} dies: the machine has no memory left",
-    ("crash", "heap"): "{who} dies: its heap is full",
-    ("block", "tcp"): "TCP takes no more octets of {who}: the peer does not read",
-    ("unblock", "tcp"): "TCP takes octets of {who} again",
-    (
-        "grant",
-        "queue-credit",
-    ): "{who} asks the queue for messages, as far as the client's credit and its own limit go",
-    ("note", "mailbox"): "{who} has work waiting",
-    ("note", "buffer"): "{who} keeps messages that it cannot send yet",
-    ("note", "stalled"): "{queue} stalls: it takes nothing in and hands nothing out",
-    ("note", "resumed"): "{queue} goes on",
-    ("enqueue", "held"): "{queue} takes {messages}, and holds the completion back",
-    ("block", "queue-flow"): "{queue} is above its high watermark: it completes nothing more",
-    ("unblock", "queue-flow"): "{queue} is below its low watermark: all that it held completes",
-    ("block", "qpid-window"): "{who} has a full window: it sends nothing until all is complete",
-    ("unblock", "qpid-window"): "{who} hears that all is complete, and may send again",
-    ("block", "link-credit"): "{who} is stopped by the broker: it has no credit to send",
-    ("unblock", "link-credit"): "{who} has credit again",
-    ("note", "watermarks"): "{queue} has its limits",
-}
 
 
 def _internal(row: Row) -> str:
     told = quorum_sentence(row) or paging_sentence(row) or hop_sentence(row)
     if told is not None:
         return f"{told}."
-    who = visible(row.vantage)
-    queue = f"queue {quoted(row.queue)}" if row.queue is not None else who
-    own = _EVENTS_OF_KIND.get((row.event, row.kind or ""))
-    template = own or _EVENTS.get(row.event) or INTERNAL_EVENTS.get(row.event)
-    number = row.extra.get("count", 1)
-    messages = count(number, "message") if isinstance(number, int) and number != 1 else "a message"
-    text = visible(row.event)
-    if template is not None:
-        text = template.format(who=who, queue=queue, messages=messages)
+    who, number = visible(row.vantage), row.extra.get("count", 1)
+    named = {
+        "who": who,
+        "queue": who if row.queue is None else process_words(f"queue:{row.queue}"),
+        "n": number if isinstance(number, int) else 1,
+    }
+    text, counted = visible(row.event), False
+    own = known(f"event-of.{row.event}.{row.kind}")
+    if own or known(f"event.{row.event}"):
+        event = part(f"event-of.{row.event}.{row.kind}" if own else f"event.{row.event}", **named)
+        text, counted = format(event), "{n:" in str(event.text)
+    details = _details(row, counted=counted)
     if row.event == "action":
-        done = [visible(spec_name(row.kind or "?")).replace("-", " "), *_details(row)]
+        done = [visible(spec_name(row.kind or "?")).replace("-", " "), *details]
         text += f": {', '.join(done)}"
     else:
         link = _OF_LINK.fullmatch(row.kind or "")
         if link is not None:
-            text += f": {quoted(link[1])}"
-        elif own is None and row.kind is not None and row.kind != row.event:
+            text += say("about.link", link=visible(link[1]))
+        elif not own and row.kind is not None and row.kind != row.event:
             text += f": {visible(row.kind)}"
-        details = _details(row)
         if details:
             text += f" ({', '.join(details)})"
-    state = _queue_state(row)
-    return f"{text}{state}."
+    return f"{text}{_queue_state(row)}."
 
 
-_WAYS = {"c2b": "from client to broker", "b2c": "from broker to client"}
-
-
-def _details(row: Row) -> list[str]:
-    """What else the row tells, as names with their values."""
+def _details(row: Row, *, counted: bool) -> list[str]:
+    """What else the row tells, as names with their values; not how many, if that is said."""
     extra = row.extra
-    # The sentence may have said how many.
-    told = _EVENTS_OF_KIND.get((row.event, row.kind or "")) or _EVENTS.get(row.event, "")
-    counted = "{messages}" in told
     arguments = extra.get("arguments")
     if isinstance(arguments, Mapping):
         extra = arguments
     return [
-        _WAYS[str(value)]
-        if name == "direction" and value in _WAYS
+        say(f"way.{value}")
+        if name == "direction" and known(f"way.{value}")
         else f"{visible(spec_name(str(name)))} {value_text(value)}"
         for name, value in extra.items()
         if value is not None and not (name == "count" and counted) and name != "ram"
@@ -370,14 +251,9 @@ def _details(row: Row) -> list[str]:
 
 def _queue_state(row: Row) -> str:
     ledger: Mapping[str, Any] = row.ledger or {}
-    words = {
-        "queue_ready": "ready",
-        "queue_unsettled": "delivered and not settled",
-        "mailbox": "in the mailbox",
-    }
     parts = [
-        f"{ledger[name]} {word}"
-        for name, word in words.items()
+        say(f"state.{name}", n=ledger[name])
+        for name in ("queue_ready", "queue_unsettled", "mailbox")
         if name in ledger and (ledger[name] or name != "mailbox")
     ]
     return f"; {', '.join(parts)}" if parts else ""

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from workbench import serial
-from workbench.languages import capital
+from workbench.languages import Piece
 
 from .schema import OBSERVED, RECEIVED
-from .sentences_link import author, messages, reader, still_flying
+from .sentences_link import author, known, part, reader, role, say, still_flying, unheard
 from .story import Moment
 from .words import visible
 
@@ -16,130 +16,102 @@ from .words import visible
 def transfer(moment: Moment) -> str:
     """One sentence or two about a transfer frame."""
     frame = moment.frame
+    arrives = moment.row.event == RECEIVED
     if frame.get("aborted"):
-        return _aborted(moment)
+        return say(
+            "transfer.aborted-arrives" if arrives else "transfer.aborted",
+            sender=author(moment), receiver=reader(moment),
+        )  # fmt: skip
     if moment.first is False:
         return _continuation(moment)
-    if moment.row.event == RECEIVED:
-        return _message_arrives(moment)
-    return _message_leaves(moment)
+    return _message_arrives(moment) if arrives else _message_leaves(moment)
 
 
-def _which(moment: Moment) -> str:
+def _which(moment: Moment) -> Piece:
     delivery_id = moment.frame.get("delivery_id")
-    return f"message {delivery_id}" if delivery_id is not None else "a message"
+    return part("message.any" if delivery_id is None else "message.one", id=delivery_id)
 
 
 def _message_leaves(moment: Moment) -> str:
     sender, receiver = author(moment), reader(moment)
     observed = moment.row.event == OBSERVED
-    if moment.frame.get("more"):
-        text = (
-            f"{sender} begins {_which(moment)}, which takes several frames: one credit for the"
-            " whole, one place in the session window for each frame"
-        )
-    elif observed:
-        text = f"{_which(moment)} passes and uses one credit"
-    else:
-        text = f"{sender} sends {_which(moment)} and uses one credit"
+    key = "begins" if moment.frame.get("more") else "passes" if observed else "sends"
+    text = f"{say(f'leaves.{key}', sender=sender, which=_which(moment))}{_left(moment)}."
+    if moment.frame.get("settled"):
+        text += say("transfer.settled")
+    flying = moment.messages_flying
+    if flying > 1 and not observed:
+        return text + say("transfer.flying", n=flying, receiver=receiver)
+    return text + unheard(moment, receiver)
+
+
+def _left(moment: Moment) -> str:
+    """What credit the message leaves to the sender."""
     left = moment.after.get("link_credit")
     if left is None:
-        text += "; how much is left cannot be known" if moment.row.unknown else ""
-    elif left == 0:
-        text += ": none is left, it must wait for a grant"
-        waiting = moment.after.get("available")
-        if waiting:
-            text += f" with {messages(waiting)} waiting"
-    else:
-        text += f": {left} left"
-    text += "."
-    if moment.frame.get("settled"):
-        text += " It is sent settled: no acknowledgement will come."
-    if observed:
-        return text
-    flying = moment.messages_flying
-    if flying > 1:
-        text += f" {flying} transfer frames are in flight,"
-        return f"{text} of which {receiver} knows nothing yet."
-    return f"{text} {capital(receiver)} does not know yet."
+        return say("transfer.left-unknown") if moment.row.unknown else ""
+    if left:
+        return say("transfer.left", n=left)
+    waiting = moment.after.get("available")
+    return say("transfer.left-none-waiting" if waiting else "transfer.left-none", n=waiting)
 
 
 def _message_arrives(moment: Moment) -> str:
     receiver = reader(moment)
     was, left = moment.before.get("link_credit"), moment.after.get("link_credit")
     counted = moment.after.get("delivery_count")
-    begins = "the first frame of " if moment.frame.get("more") else ""
-    text = f"{begins}{_which(moment)} reaches {receiver}"
+    text = say(
+        "transfer.arrives-first" if moment.frame.get("more") else "transfer.arrives",
+        which=_which(moment), receiver=receiver,
+    )  # fmt: skip
     if left is not None and counted is not None:
         skipped = counted == moment.before.get("delivery_count")
-        verb = "does not count" if skipped else "counts"
-        text += f", which {verb} it: delivery-count {counted}, link-credit {left}"
+        text += say(
+            "transfer.counts-not" if skipped else "transfer.counts", count=counted, credit=left
+        )
     text += "."
     if was is not None and was <= 0:
-        text += (
-            " By its own numbers it had granted nothing more: the message was sent before its last"
-            " flow was heard, or against the rules."
-        )
-    if moment.agree_now():
-        return text + " Now both ends have the same numbers."
-    return text + still_flying(moment, receiver)
+        text += say("transfer.too-many")
+    return text + (say("link.agree") if moment.agree_now() else still_flying(moment, receiver))
 
 
 def _continuation(moment: Moment) -> str:
-    goes_on = bool(moment.frame.get("more"))
-    part = "the next frame" if goes_on else "the last frame"
-    rule = "it uses a place in the session window, and no credit"
-    if moment.row.event == RECEIVED:
-        end = "" if goes_on else ", and the message is whole"
-        return f"{part} of the message reaches {reader(moment)}{end}: {rule}."
-    if moment.row.event == OBSERVED:
-        return f"{part} of the message passes: {rule}."
-    return f"{author(moment)} sends {part} of the message: {rule}."
-
-
-def _aborted(moment: Moment) -> str:
-    if moment.row.event == RECEIVED:
-        return f"{reader(moment)} drops what came of the message: it was given up, and is settled."
-    return f"{author(moment)} gives the message up: what came of it is dropped and settled."
+    frame = "next" if moment.frame.get("more") else "last"
+    way = {RECEIVED: "arrives", OBSERVED: "passes"}.get(moment.row.event, "leaves")
+    return say(f"part.{frame}-{way}", sender=author(moment), receiver=reader(moment))
 
 
 # -- disposition ----------------------------------------------------------------------------------
-
-_OUTCOMES = {
-    "accepted": "accepts",
-    "rejected": "rejects",
-    "released": "hands back",
-    "modified": "hands back, changed,",
-    "received": "tells how much it has of",
-}
 
 
 def disposition(moment: Moment) -> str:
     """One sentence or two about a disposition."""
     frame, row = moment.frame, moment.row
-    role = str(frame.get("role") or "peer")
+    end = frame.get("role")
     state = row.extra.get("state")
     outcome = state.get("type") if isinstance(state, dict) else None
+    told = {"author": role(end), "messages": _deliveries(moment)}
     settled = bool(frame.get("settled"))
-    verb = _OUTCOMES.get(str(outcome), f"states {visible(outcome)} for" if outcome else "")
-    if verb:
-        text = f"the {role} {verb} {_deliveries(moment)}"
-        text += " and settles: it has forgotten it" if settled else ", not yet settled"
-    elif settled:
-        text = f"the {role} settles {_deliveries(moment)}: it has forgotten it"
+    many = "-many" if _how_many(moment) != 1 else ""
+    if outcome:
+        text = say(
+            f"outcome.{outcome}" if known(f"outcome.{outcome}") else "disposition.other",
+            state=visible(outcome), **told,
+        )  # fmt: skip
+        text += say(f"disposition.and-settles{many}" if settled else "disposition.unsettled")
     else:
-        text = f"the {role} speaks of {_deliveries(moment)} and changes nothing"
-    if settled and _how_many(moment) != 1:
-        text = text.replace("forgotten it", "forgotten them")
+        text = say(f"disposition.settles{many}" if settled else "disposition.none", **told)
     if outcome == "rejected" and isinstance(state, dict) and isinstance(state.get("error"), dict):
-        text += f" ({visible(state['error'].get('condition', 'no condition'))})"
+        error = state["error"]
+        text += say(
+            "disposition.condition" if "condition" in error else "disposition.no-condition",
+            condition=visible(error.get("condition")),
+        )
     if row.event == RECEIVED:
-        other = "sender" if role == "receiver" else "receiver"
-        text = f"the {other} learns it: {text}"
+        other = role("sender" if end == "receiver" else "receiver")
+        text = say("disposition.learns", reader=other, what=text)
     text += "."
-    if role == "receiver":
-        text += " Credit does not change: an acknowledgement grants nothing."
-    return text
+    return text + say("disposition.no-credit") if end == "receiver" else text
 
 
 def _how_many(moment: Moment) -> int | None:
@@ -153,14 +125,15 @@ def _how_many(moment: Moment) -> int | None:
         return None
 
 
-def _deliveries(moment: Moment) -> str:
+def _deliveries(moment: Moment) -> Piece:
     first = moment.frame.get("first")
     number = _how_many(moment)
     if first is None:
-        return "a message"
+        return part("message.any")
     if number == 1:
-        return f"message {first}"
-    last = moment.frame.get("last")
-    if number is None or number < 1:
-        return f"messages {first} to {last} (a range that runs backwards)"
-    return f"messages {first} to {last} ({number})"
+        return part("message.one", id=first)
+    backwards = number is None or number < 1
+    return part(
+        "message.backwards" if backwards else "message.many",
+        id=first, last=moment.frame.get("last"), n=number,
+    )  # fmt: skip

@@ -21,18 +21,18 @@ Counters = Mapping[str, Value]
 
 
 class FlowWord(Enum):
-    """What a flow means for its link."""
+    """What a flow means for its link; the values are keys of what is said of it."""
 
     GRANT = "grant"
     RAISE = "raise"
     REPEAT = "repeat"
     LOWER = "lower"
     STOP = "stop"
-    DRAIN_REQUEST = "drain request"
-    DRAIN_ANSWER = "drain answer"
-    ECHO_ANSWER = "echo answer"
-    STATE = "sender's own state"
-    SESSION = "session only"
+    DRAIN_REQUEST = "drain-request"
+    DRAIN_ANSWER = "drain-answer"
+    ECHO_ANSWER = "echo-answer"
+    STATE = "state"
+    SESSION = "session"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from functools import partial
+
+from workbench.languages import has, phrase
 
 from .explain import Explanation, explain
 from .fold import Change, State
 from .schema import OBSERVED, Row
 from .words import frame_text, spec_name, value_text, visible
+
+say = partial(phrase, "steps")
+known = partial(has, "steps")
 
 
 def time_text(t_us: int) -> str:
@@ -23,8 +29,11 @@ def line(row: Row, explanation: Explanation) -> str:
 
     `step 12  t=1.234 ms  client:receiver sent flow(...): sentence; sender's credit 3 → 2`
     """
-    head = f"step {row.seq}  t={time_text(row.t_us)}  {visible(row.vantage)} {visible(row.event)}"
-    text = head
+    text = say(
+        "line.step",
+        number=row.seq, time=time_text(row.t_us),
+        vantage=visible(row.vantage), event=visible(row.event),
+    )  # fmt: skip
     if row.is_frame:
         text += f" {frame_text(row)}"
     text += f": {explanation.sentence}"
@@ -42,19 +51,23 @@ def line(row: Row, explanation: Explanation) -> str:
 
 def change_text(row: Row, change: Change) -> str:
     """`sender's credit 3 → 2`; without the arrow for a counter that is new."""
-    name = "credit" if change.field == "link_credit" else spec_name(change.field)
+    name = say("line.credit") if change.field == "link_credit" else spec_name(change.field)
+    owner = _owner(row, change)
+    whose = say(
+        f"whose.{owner}" if known(f"whose.{owner}") else "whose.other", owner=owner, name=name
+    )
     before = "" if change.before is None else f"{value_text(change.before)} → "
-    return f"{_owner(row, change)} {name} {before}{value_text(change.after)}".strip()
+    return f"{whose} {before}{value_text(change.after)}".strip()
 
 
 def _owner(row: Row, change: Change) -> str:
     scope = change.scope
     if scope.group == "link" and scope.link_sender is not None:
         if row.event == OBSERVED:
-            return "sender's"
+            return "sender"
         own = "client" if change.vantage.startswith("client:") else change.vantage
-        return "sender's" if own == scope.link_sender else "receiver's"
-    return f"{scope.link_sender or visible(change.vantage)}'s"
+        return "sender" if own == scope.link_sender else "receiver"
+    return scope.link_sender or visible(change.vantage)
 
 
 def transcript(

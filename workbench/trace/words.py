@@ -16,7 +16,7 @@ from workbench.amqp10.performatives import PERFORMATIVES
 from workbench.languages import count
 
 from .fields import DETAIL_FIELDS, EXTRA_JSON
-from .schema import CLIENT, Row
+from .schema import Row
 
 MINUS = "−"
 LONGEST = 80
@@ -137,10 +137,3 @@ def frame_text(row: Row) -> str:
             shown = count(size, "octet")
         parts.append(f"{visible(spec_name(name))}={shown}")
     return f"{visible(row.kind or row.event)}({', '.join(parts)})"
-
-
-def peer_role(row: Row, peer: str | None) -> str:
-    """What to call a peer in a sentence about this row: its role, if the row is about a link."""
-    if row.link is not None and row.link_sender is not None:
-        return "sender" if peer == row.link_sender else "receiver"
-    return peer or CLIENT

@@ -2,10 +2,13 @@
 
 import os
 import shutil
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
+
+from workbench.languages import VARIABLE, language
 
 REPO = Path(__file__).resolve().parent.parent
 # Their tests share what is long to start, JupyterLab and Spark: with several processes each of
@@ -56,6 +59,18 @@ def home(tmp_path_factory) -> Path:
     place = tmp_path_factory.mktemp("home")
     os.environ["WORKBENCH_HOME"] = str(place)
     return place
+
+
+@pytest.fixture
+def speak(monkeypatch) -> Iterator[Callable[[str], None]]:
+    """Makes a language the learner's, as it is in a process that begins with it."""
+
+    def begin(wanted: str) -> None:
+        monkeypatch.setenv(VARIABLE, wanted)
+        language.cache_clear()
+
+    yield begin
+    language.cache_clear()
 
 
 @pytest.fixture(scope="session")

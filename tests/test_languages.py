@@ -154,11 +154,11 @@ def test_a_language_has_texts_for_what_is_declared_and_no_other(name):
     assert own.keys() <= set(declarations())
 
 
-def test_a_declaration_is_read_in_the_learners_language(monkeypatch):
+def test_a_declaration_is_read_in_the_learners_language(speak):
     """The same scenario, declared once, with the words of the language that is asked for."""
     messages = get("credit").parameters[0]
     assert (messages.label, messages.counts) == ("messages", "messages")
-    monkeypatch.setenv(VARIABLE, "de")
+    speak("de")
     assert (messages.name, messages.label, messages.unit) == ("messages", "Nachrichten", "messages")
     assert messages.doc.startswith("liegen in der Queue bereit")
     assert get("credit").title.startswith("Credit: Nichts bewegt sich")
@@ -247,14 +247,14 @@ def test_the_prose_of_a_notebook_says_the_same_of_the_same(path):
             assert sorted(re.findall(kept, text)) == sorted(re.findall(kept, english[name])), name
 
 
-def test_a_copy_of_a_lesson_is_in_the_learners_language(monkeypatch, tmp_path):
+def test_a_copy_of_a_lesson_is_in_the_learners_language(speak, tmp_path):
     """Its prose alone; in another language the copy is made anew, and what was written is kept."""
     (tmp_path / "notebooks").mkdir()
     shutil.copy(NOTEBOOKS / "01_credit.ipynb", tmp_path / "notebooks")
     copy = tmp_path / "my" / "01_credit.ipynb"
     make_copies(tmp_path)
     first = nbformat.read(copy, as_version=4)
-    monkeypatch.setenv(VARIABLE, "de")
+    speak("de")
     assert make_copies(tmp_path, renew=True) == []
     second = nbformat.read(copy, as_version=4)
     assert second.cells[0].source.startswith("# Credit von Hand vergeben")
@@ -264,9 +264,9 @@ def test_a_copy_of_a_lesson_is_in_the_learners_language(monkeypatch, tmp_path):
     assert nbformat.read(copy, as_version=4) == second
 
 
-def test_what_a_language_leaves_out_is_english(monkeypatch):
+def test_what_a_language_leaves_out_is_english(speak):
     """A text of a table that it has, and a table that it has not."""
-    monkeypatch.setenv(VARIABLE, "de")
+    speak("de")
     assert (
         words("lesson_01")["lesson"]["minutes"]
         == words_in(ENGLISH, "lesson_01")["lesson"]["minutes"]
@@ -279,9 +279,9 @@ def test_what_a_language_leaves_out_is_english(monkeypatch):
     assert "Übersetzungsprobe" in lesson_map(NOTEBOOKS)._repr_html_()
 
 
-def test_a_language_of_which_there_are_no_words_is_refused(monkeypatch):
+def test_a_language_of_which_there_are_no_words_is_refused(speak):
     """With the names of those that there are."""
-    monkeypatch.setenv(VARIABLE, "xx")
+    speak("xx")
     with pytest.raises(ValueError, match=r"'xx'.*: de, en"):
         language()
 

@@ -11,7 +11,7 @@ import pytest
 from workbench.exercises.progress import Progress
 from workbench.exercises.question import NotYetError, judge
 from workbench.exercises.show_me import ShowMe
-from workbench.languages import ENGLISH, VARIABLE, words_in
+from workbench.languages import ENGLISH, words_in
 from workbench.lessons import declare, instructors
 from workbench.lessons.declare import UNCLEAR, Asked, FactError, case, facts, told
 from workbench.lessons.table import LESSONS, words_of
@@ -221,9 +221,9 @@ def test_the_notes_for_instructors_are_those_of_the_lessons():
     assert "{" not in prose
 
 
-def test_the_notes_for_instructors_are_english_in_every_language(monkeypatch):
+def test_the_notes_for_instructors_are_english_in_every_language(speak):
     """Who writes them anew need not unset the language first."""
-    monkeypatch.setenv(VARIABLE, "de")
+    speak("de")
     assert words_of("01")["check"] != words_in(ENGLISH, "lesson_01")["check"]
     assert instructors.FILE.read_text(encoding="utf-8") == instructors.text()
 

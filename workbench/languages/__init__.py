@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 import tomllib
 from collections.abc import Mapping
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -28,8 +28,9 @@ def languages() -> tuple[str, ...]:
     return tuple(sorted(path.parent.name for path in HERE.glob("*/about.toml")))
 
 
+@cache
 def language() -> str:
-    """The learner's language.
+    """The learner's language; the same to the end of the process.
 
     Raises:
         ValueError: if there are no words of it; the text lists the languages.
@@ -63,7 +64,7 @@ def phrase(table: str, key: str, /, **named: Any) -> str:
         key: with dots for a table in a table: `flow.stop`.
         **named: what the text names, as `telling` describes.
     """
-    return format(piece(table, key, **named))
+    return format(Piece(_text(table, key), named))
 
 
 def piece(table: str, key: str, /, **named: Any) -> Piece:
@@ -72,15 +73,24 @@ def piece(table: str, key: str, /, **named: Any) -> Piece:
     Raises:
         FactError: if the table has none under the key.
     """
-    text = found(words(table), key)
-    if text is None:
-        raise FactError(f"{table}.toml has no {key}")
-    return Piece(text, named)
+    return Piece(_text(table, key), named)
 
 
 def has(table: str, key: str) -> bool:
     """Whether there is a text under a key."""
-    return found(words(table), key) is not None
+    return _text_in(language(), table, key) is not None
+
+
+def _text(table: str, key: str) -> Any:
+    text = _text_in(language(), table, key)
+    if text is None:
+        raise FactError(f"{table}.toml has no {key}")
+    return text
+
+
+@lru_cache(4096)  # peers may name kinds without end
+def _text_in(wanted: str, table: str, key: str) -> Any:
+    return found(words_in(wanted, table), key)
 
 
 def prose(notebook: str) -> dict[str, str]:

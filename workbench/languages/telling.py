@@ -12,9 +12,10 @@ A name with a capital and a noun with one, `{late:Message}`, begin a sentence.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping
+from functools import cache, lru_cache
 from string import Formatter
-from typing import Any
+from typing import Any, NamedTuple
 
 
 class FactError(LookupError):
@@ -45,43 +46,21 @@ class Piece:
         return format(self)
 
 
-class _Words(Formatter):
-    """Python's format strings, with what the module's text says."""
+class _Blank(NamedTuple):
+    """A place of a template: the text before it, and what is put in."""
 
-    def get_field(
-        self, field_name: str, args: Sequence[Any], kwargs: Mapping[str, Any]
-    ) -> tuple[Any, Any]:
-        """A fact by its name; one with a capital is made to begin with a capital."""
-        if field_name in kwargs:
-            return kwargs[field_name], field_name
-        name = field_name[:1].lower() + field_name[1:]
-        if name not in kwargs:
-            given = ", ".join(sorted(kwargs))
-            raise FactError(f"no fact {field_name!r}; there are: {given}")
-        return _Capital(kwargs[name]), field_name
-
-    def format_field(self, value: Any, format_spec: str) -> str:
-        """A number with its noun, a piece in its form, or whatever Python makes of it."""
-        if isinstance(value, _Capital):
-            return capital(self.format_field(value.of, format_spec))
-        if not isinstance(value, Piece):
-            if "#" in format_spec:
-                none, one, many = format_spec.split("/")
-                return {0: none, 1: one}.get(value, many).replace("#", str(value))
-            noun, _, plural = format_spec.partition("/")
-            if len(noun) > 1 and noun.replace(" ", "").isalpha():
-                text = count(value, noun[0].lower() + noun[1:], plural.lower() or None)
-                return capital(text) if noun[0].isupper() else text
-        return str(super().format_field(value, format_spec))
+    before: str
+    name: str | None
+    conversion: str | None
+    form: str
 
 
-class _Capital:
-    """A fact that begins a sentence."""
-
-    __slots__ = ("of",)
-
-    def __init__(self, of: Any) -> None:
-        self.of = of
+@lru_cache(4096)
+def _parsed(template: str) -> tuple[_Blank, ...]:
+    return tuple(
+        _Blank(before, name, conversion, form or "")
+        for before, name, form, conversion in Formatter().parse(template)
+    )
 
 
 def told(template: str, named: Mapping[str, Any]) -> str:
@@ -90,10 +69,44 @@ def told(template: str, named: Mapping[str, Any]) -> str:
     Raises:
         FactError: if it names one that is not there.
     """
-    return _WORDS.vformat(template, (), named)
+    if "{" not in template:
+        return template
+    return "".join(
+        [
+            before if name is None else before + _said(named, name, conversion, form)
+            for before, name, conversion, form in _parsed(template)
+        ]
+    )
 
 
-_WORDS = _Words()
+def _said(named: Mapping[str, Any], name: str, conversion: str | None, form: str) -> str:
+    """A fact as its place asks for it; a name with a capital makes it begin with a capital."""
+    if name not in named:
+        small = name[:1].lower() + name[1:]
+        if small not in named:
+            given = ", ".join(sorted(named))
+            raise FactError(f"no fact {name!r}; there are: {given}")
+        return capital(_said(named, small, conversion, form))
+    value = named[name]
+    if conversion is not None:
+        value = Formatter().convert_field(value, conversion)
+    number = _number(form) if form and not isinstance(value, Piece) else None
+    return format(value, form) if number is None else number(value)
+
+
+@cache
+def _number(form: str) -> Callable[[int], str] | None:
+    """How a form says a number with its noun; None if it is Python's."""
+    if "#" in form:
+        none, one, many = form.split("/")
+        return lambda value: {0: none, 1: one}.get(value, many).replace("#", str(value))
+    noun, _, plural = form.partition("/")
+    if len(noun) < 2 or not noun.replace(" ", "").isalpha():
+        return None
+    small = noun[0].lower() + noun[1:]
+    if noun[0].isupper():
+        return lambda value: capital(count(value, small, plural.lower() or None))
+    return lambda value: count(value, small, plural.lower() or None)
 
 
 def capital(text: str) -> str:

@@ -16,11 +16,11 @@ from typing import Any
 
 from workbench.languages import capital, has, phrase, piece
 
-from .schema import AMQP_0_9_1, AMQP_0_10, RECEIVED, Row
+from .schema import AMQP_0_9_1, AMQP_0_10, RECEIVED, SENT, Row
 from .sentences_010 import does_010
 from .sentences_091 import does
 from .sentences_hops import hop_sentence, process_words
-from .sentences_link import flow, peers, unheard
+from .sentences_link import flow, peers
 from .sentences_message import disposition, transfer
 from .sentences_paging import paging_sentence
 from .sentences_quorum import quorum_sentence
@@ -51,9 +51,8 @@ def sentence(moment: Moment) -> str:
 def _relay(moment: Moment, what: str) -> str:
     """`what` the author of the frame does, told from where the row was logged."""
     author, reader = peers(moment.row.from_peer)
-    if moment.row.event == RECEIVED:
-        return say("peer.learns", author=author, reader=reader, what=what)
-    return say("peer.does", author=author, what=what) + unheard(moment, reader)
+    key = {RECEIVED: "heard", SENT: "unheard"}.get(moment.row.event, "seen")
+    return say(f"peer.{key}", author=author, reader=reader, what=what)
 
 
 def _sends(moment: Moment) -> str:

@@ -16,11 +16,12 @@ say = partial(phrase, "steps_link")
 part = partial(piece, "steps_link")
 known = partial(has, "steps_link")
 _OTHER = {CLIENT: BROKER, BROKER: CLIENT}
+_NAMES = (*_OTHER, "sender", "receiver", "other-peer")
 
 
 def role(name: str | None) -> Piece:
     """`the sender`, `the client`; `the peer` for whoever has no such name."""
-    return part(f"role.{name}" if known(f"role.{name}") else "role.peer")
+    return part(f"role.{name}" if name in _NAMES else "role.peer")
 
 
 def who(moment: Moment, peer: str | None, *, subject: bool) -> Piece:

@@ -258,7 +258,7 @@ def test_blocked_says_what_blocks_the_sender(name):
             if brakes.is_blocked(held.brake):
                 assert words.startswith("blocked: ")
                 if len(doc["lines"]) == 1 or f"({link.link})" in words:
-                    assert brakes.SHORT[held.brake] in words
+                    assert brakes.short(held.brake) in words
             elif len(links_of(rows)) == 1:
                 assert not words
 

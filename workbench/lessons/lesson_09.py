@@ -483,7 +483,7 @@ def overloads_table(results: Mapping[str, Overload]) -> Table:
             name,
             f"{one.arrived:,}",
             ", ".join(f"{kind} × {number}" for kind, number in one.said.items()) or "nothing",
-            brakes.SHORT[one.brake] if brakes.is_blocked(one.brake) else "nothing: it goes on",
+            brakes.short(one.brake) if brakes.is_blocked(one.brake) else "nothing: it goes on",
         )
         for name, one in results.items()
     ]

@@ -36,7 +36,7 @@ from workbench.exercises.spark_traces import (
 )
 from workbench.scenarios.beside import Measured, decided
 from workbench.scenarios.run import Run, run
-from workbench.trace.brakes import ORDER, WORDS
+from workbench.trace import brakes
 from workbench.trace.schema import CLIENT
 from workbench.trace.unknowns import UnknownReport
 from workbench.views.trace_charts import Dip
@@ -329,7 +329,7 @@ def brake(answer: Any, stalls: Answer) -> Case:
     """
     if answer is ...:
         return case("unanswered")
-    legal = [name for name in ORDER if name != "none"]
+    legal = [name for name in brakes.ORDER if name != "none"]
     word = str(answer).strip().lower().replace("_", "-").replace(" ", "-")
     if word not in legal:
         return case("no-brake", given=repr(answer), legal=", ".join(legal))
@@ -337,12 +337,12 @@ def brake(answer: Any, stalls: Answer) -> Case:
     if word == row["brake"]:
         lasted = measure.milliseconds(row["end_us"] - row["start_us"])
         return case(
-            "right", about=word, word=word, meaning=WORDS[word], link=row["link"], run=row["run"],
-            ms=lasted, seq=row["seq"], waiting=row["messages_waiting"],
+            "right", about=word, word=word, meaning=brakes.words(word), link=row["link"],
+            run=row["run"], ms=lasted, seq=row["seq"], waiting=row["messages_waiting"],
         )  # fmt: skip
     if word == "link-credit":
         return case("credit", about=word, belief="credit is 0, so credit is the brake")
-    return case("another", about=word, word=word, meaning=WORDS[word])
+    return case("another", about=word, word=word, meaning=brakes.words(word))
 
 
 # -- a query

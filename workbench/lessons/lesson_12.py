@@ -19,7 +19,7 @@ from workbench.exercises.mystery import (
     points,
 )
 from workbench.scenarios.beside import Measured
-from workbench.trace.brakes import ORDER, WORDS
+from workbench.trace import brakes
 
 from .declare import Case, Declared, Found, case, facts
 
@@ -130,7 +130,7 @@ def named(drawn: Mystery, who: Any, brake: Any, lost_ms: Any) -> Case:
         return case("unanswered")
     if who not in APPLICATIONS:
         return case("no-application", given=repr(who), legal=", ".join(APPLICATIONS))
-    legal = [name for name in ORDER if name != "none"]
+    legal = [name for name in brakes.ORDER if name != "none"]
     if brake not in legal:
         return case("no-brake", given=repr(brake), legal=", ".join(legal))
     found = finding(drawn)
@@ -138,11 +138,11 @@ def named(drawn: Mystery, who: Any, brake: Any, lost_ms: Any) -> Case:
     if who != found.who:
         return case("who", about=about, its_ms=milliseconds(found.lost_by(who)))
     if brake != found.brake:
-        return case("brake", about=about, meaning=WORDS[brake])
+        return case("brake", about=about, meaning=brakes.words(brake))
     if not 0.9 * found.lost_us <= float(lost_ms) * 1_000 <= 1.1 * found.lost_us:
         return case("lost", about=about)
     real_ms = milliseconds(found.lost_us)
-    return case("right", about=about, meaning=WORDS[brake], real_ms=real_ms)
+    return case("right", about=about, meaning=brakes.words(brake), real_ms=real_ms)
 
 
 @lesson.checks()

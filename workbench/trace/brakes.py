@@ -11,6 +11,9 @@ alarm works by closing windows: while one is on, the closed window is put down t
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
+
+from workbench.languages import phrase
 
 NO_MESSAGE = "no-message"
 UNCONFIRMED = "unconfirmed"
@@ -36,33 +39,17 @@ ORDER: tuple[str, ...] = (
     NONE,
 )
 
-# In words, for sentences and legends: "held: " + words.
-WORDS: dict[str, str] = {
-    NO_MESSAGE: "it has no message to send",
-    UNCONFIRMED: "the receiver withholds credit until earlier messages are confirmed",
-    LINK_CREDIT: "it has no link-credit",
-    PREFETCH: "as many messages as the prefetch allows are not yet acknowledged",
-    QPID_WINDOW: "the window of incomplete transfers is full",
-    CREDIT_FLOW: "an actor inside the broker is out of credit",
-    ALARM: "a resource alarm has closed the window",
-    SESSION_WINDOW: "the peer's session window is closed",
-    TCP: "TCP takes no more octets",
-    NONE: "nothing",
-}
+say = partial(phrase, "steps")
 
-# In two or three words, for a mark in a picture: "blocked: " + words.
-SHORT: dict[str, str] = {
-    NO_MESSAGE: "no message",
-    UNCONFIRMED: "too many unconfirmed",
-    LINK_CREDIT: "no link credit",
-    PREFETCH: "prefetch is full",
-    QPID_WINDOW: "window is full",
-    CREDIT_FLOW: "credit_flow",
-    ALARM: "alarm",
-    SESSION_WINDOW: "session window full",
-    TCP: "TCP takes no more",
-    NONE: "nothing",
-}
+
+def words(brake: str) -> str:
+    """A brake in words, for sentences and legends: "held: " + words."""
+    return say(f"brake.{brake}")
+
+
+def short(brake: str) -> str:
+    """A brake in two or three words, for a mark in a picture: "blocked: " + words."""
+    return say(f"brake-short.{brake}")
 
 
 def is_blocked(brake: str | None) -> bool:

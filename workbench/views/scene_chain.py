@@ -524,7 +524,7 @@ class ChainPicture(LinkPicture):
         if braking is not None:
             if brakes.is_blocked(braking.brake):
                 every = ", every channel" if len({one.channel for one in lanes}) > 1 else ""
-                state["blocked"] = f"blocked: {brakes.SHORT[braking.brake]}{every}"
+                state["blocked"] = f"blocked: {brakes.short(braking.brake)}{every}"
             else:
                 state["going"] = "may publish"
             return state

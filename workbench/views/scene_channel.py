@@ -216,7 +216,7 @@ class ChannelPicture(LinkPicture):
         state: Doc = {"facts": facts}
         if name == BROKER and self.consumers:
             held = [line for line in self.consumers if line.held]
-            words = f"blocked: {brakes.SHORT[brakes.PREFETCH]}"
+            words = f"blocked: {brakes.short(brakes.PREFETCH)}"
             which = (
                 f" ({visible(held[0].consumer.tag)})" if held and len(self.consumers) > 1 else ""
             )
@@ -249,7 +249,7 @@ class ChannelPicture(LinkPicture):
                     f"{limit - made} more."
                 )
             if line.held:
-                parts.append(f"Consumer {tag} is held: {brakes.WORDS[brakes.PREFETCH]}.")
+                parts.append(f"Consumer {tag} is held: {brakes.words(brakes.PREFETCH)}.")
         flying = len(self.walk.folding.in_flight)
         parts.append(f"On the wire: {count(flying, 'frame')}.")
         return " ".join(parts)

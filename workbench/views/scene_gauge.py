@@ -341,7 +341,7 @@ class GaugePicture(LinkPicture):
         brake = one.braking.brake
         blocked = brakes.is_blocked(brake) and one.waiting > 0
         # There is no link here: the credit is the session's, and the broker has taken it away.
-        words = _STOPPED if brake == brakes.LINK_CREDIT else brakes.SHORT[brake]
+        words = _STOPPED if brake == brakes.LINK_CREDIT else brakes.short(brake)
         state["blocked"] = f"blocked: {words}" if blocked else one.ended
         state["going"] = None
         if state["blocked"] is None:
@@ -377,7 +377,7 @@ class GaugePicture(LinkPicture):
             if one.window:
                 parts.append(f"Producer {who} counts {one.incomplete} of {one.window} incomplete.")
             if brakes.is_blocked(one.braking.brake):
-                parts.append(f"What blocks it: {brakes.WORDS[one.braking.brake]}.")
+                parts.append(f"What blocks it: {brakes.words(one.braking.brake)}.")
             if one.ended:
                 parts.append(f"Its {one.ended}.")
         flying = len(self.walk.folding.in_flight)

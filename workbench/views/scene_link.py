@@ -45,7 +45,7 @@ Doc = dict[str, Any]
 
 def blocked_words(held: Held) -> str | None:
     """What blocks a sender, for the pill beside it; None while it may send or has nothing to."""
-    return f"blocked: {brakes.SHORT[held.brake]}" if brakes.is_blocked(held.brake) else None
+    return f"blocked: {brakes.short(held.brake)}" if brakes.is_blocked(held.brake) else None
 
 
 def going_words(held: Held) -> str | None:
@@ -783,7 +783,7 @@ class LinkPicture:
                     parts.append(f"{role}{where}: {', '.join(told)}.")
             held = self.walk.holding(link)
             if held.known:
-                parts.append(f"What blocks the sender{where}: {brakes.WORDS[held.brake]}.")
+                parts.append(f"What blocks the sender{where}: {brakes.words(held.brake)}.")
         for name in self.nodes:
             if name in self.inferred:
                 parts.append(f"Counters of {name} are inferred from its frames.")

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.trace.rows import Hand, granted, last, link
+from tests.trace.rows import Hand, granted, last, link, race
 from workbench.trace import explain
 from workbench.trace.clauses import TITLES
 from workbench.trace.schema import INTERNAL_EVENTS
@@ -452,3 +452,13 @@ def test_an_action_is_told_with_its_arguments():
     hand.internal("action", "client:receiver", **columns)
     assert last(hand).sentence == "You act: grant, link-credit 3."
     assert last(hand).interesting == "action"
+
+
+def test_a_step_names_who_did_it_in_the_form_that_a_language_asks_for(speak):
+    """The sender reads a grant: in German `der Sender` is `den Sender` then."""
+    speak("de")
+    assert list(explain(race()))[4].sentence == (
+        "Der Credit erreicht den Sender: Er darf noch 5 Nachrichten senden, nicht 6, denn er hat"
+        " eine gesendet, die der flow nicht mitzählt. Eine Nachricht ist noch unterwegs zum"
+        " Empfänger, deshalb sind die Enden verschieden."
+    )

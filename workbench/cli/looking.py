@@ -91,7 +91,7 @@ class Look:
 
     def text(self) -> Iterator[str]:
         """All of it, line by line; of the frames round the worst one the nearest."""
-        from workbench.trace.words import count
+        from workbench.languages import count
 
         from .showing import step
 

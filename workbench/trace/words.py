@@ -8,16 +8,18 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 from workbench.amqp010.composite import COMMANDS, CONTROLS
 from workbench.amqp091.methods import METHODS
 from workbench.amqp10.performatives import PERFORMATIVES
-from workbench.languages import count
+from workbench.languages import phrase
 
 from .fields import DETAIL_FIELDS, EXTRA_JSON
 from .schema import Row
 
+say = partial(phrase, "steps")
 MINUS = "−"
 LONGEST = 80
 
@@ -31,7 +33,7 @@ def visible(text: object, longest: int = LONGEST) -> str:
     shown = given if len(given) <= longest else given[:longest]
     if not shown.isprintable():
         shown = "".join(_written(character) for character in shown)
-    return shown if len(given) <= longest else f"{shown}… ({len(given)} characters)"
+    return shown if len(given) <= longest else say("text.cut", text=shown, n=len(given))
 
 
 def _written(character: str) -> str:
@@ -133,7 +135,6 @@ def frame_text(row: Row) -> str:
             continue
         shown = value_text(value)
         if name in _HIDDEN:
-            size = len(value) if isinstance(value, bytes) else 0
-            shown = count(size, "octet")
+            shown = say("text.hidden", n=len(value) if isinstance(value, bytes) else 0)
         parts.append(f"{visible(spec_name(name))}={shown}")
     return f"{visible(row.kind or row.event)}({', '.join(parts)})"

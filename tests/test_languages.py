@@ -171,7 +171,7 @@ def texts_in(tree: ast.AST) -> Iterator[str]:
 SAYS_STEPS = [
     path
     for path in sorted((PACKAGE / "trace").glob("*.py"))
-    if 'partial(phrase, "steps_' in path.read_text("utf-8")
+    if 'partial(phrase, "steps' in path.read_text("utf-8")
 ]
 
 

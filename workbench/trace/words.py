@@ -44,11 +44,6 @@ def _written(character: str) -> str:
     return character
 
 
-def quoted(text: object) -> str:
-    """A name of a peer's, in quotation marks."""
-    return f"“{visible(text)}”"
-
-
 def spec_name(name: str) -> str:
     """`link_credit` as the specification writes it: `link-credit`."""
     return name.replace("_", "-")

@@ -723,6 +723,22 @@ def test_the_sequence_diagram_shows_what_has_happened_so_far(opened):
     assert page.get_by_text("to scale:").count() == 1
 
 
+def test_keys_stay_with_the_stage_whatever_is_drawn_anew(opened):
+    """A button that is moved, or a sheet that goes, keeps no key from the stage."""
+    scene = scene_of("credit")
+    scene["branches"].append(branch_of(scene))
+    page = opened(scene)
+    back = page.get_by_role("button", name="one step back")
+    back.focus()
+    page.keyboard.press("b")
+    assert page.evaluate("stage.branch") == 1
+    assert back.evaluate("one => one === document.activeElement")
+    page.keyboard.press("?")
+    page.keyboard.press("Escape")
+    page.keyboard.press("b")
+    assert page.evaluate("stage.branch") == 0
+
+
 # -- the page it stands in -------------------------------------------------------------------------
 
 
@@ -736,6 +752,21 @@ def test_it_follows_jupyterlabs_theme_and_else_the_systems(opened):
     page.wait_for_selector(".wst[data-theme=dark]")
     page.get_by_role("button", name="light or dark").click()
     assert page.evaluate(theme) == "light"
+
+
+@pytest.mark.parametrize("system", ["light", "dark"])
+def test_it_follows_the_theme_of_vs_code(opened, system):
+    """Whatever the system prefers: a learner chooses the theme of VS Code apart from it."""
+    page = opened("credit", color_scheme=system)
+    kinds = {
+        "vscode-dark": "dark",
+        "vscode-light": "light",
+        "vscode-high-contrast": "dark",
+        "vscode-high-contrast-light": "light",
+    }
+    for kind, theme in kinds.items():
+        page.evaluate("(kind) => { document.body.dataset.vscodeThemeKind = kind; }", kind)
+        page.wait_for_selector(f".wst[data-theme={theme}]")
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])

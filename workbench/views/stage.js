@@ -1729,7 +1729,7 @@ var Stage = class {
       } else if (input.dataset.set && input.type === "number" && input.value !== "") this.turn(input.dataset.set, Number(input.value));
     });
     const themes = new MutationObserver(() => this.theme());
-    themes.observe(document.body, { attributes: true, attributeFilter: ["data-jp-theme-light", "class"] });
+    themes.observe(document.body, { attributes: true, attributeFilter: ["data-jp-theme-light", "data-vscode-theme-kind"] });
     const dark = matchMedia("(prefers-color-scheme: dark)"), follow = () => this.theme(), calm = () => this.draw();
     dark.addEventListener("change", follow);
     this.calm.addEventListener("change", calm);
@@ -1755,9 +1755,9 @@ var Stage = class {
     }
   }
   theme() {
-    const jupyter = document.body.dataset.jpThemeLight;
-    const system = jupyter ? jupyter === "false" ? "dark" : "light" : document.body.classList.contains("vscode-dark") || matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light";
-    this.el.dataset.theme = chosen ?? this.options.theme ?? system;
+    const { jpThemeLight: jupyter, vscodeThemeKind: code } = document.body.dataset;
+    const dark = jupyter ? jupyter === "false" : code ? code === "vscode-dark" || code === "vscode-high-contrast" : matchMedia("(prefers-color-scheme: dark)").matches;
+    this.el.dataset.theme = chosen ?? this.options.theme ?? (dark ? "dark" : "light");
   }
   point(target) {
     const frame = target.closest("[data-frame]")?.getAttribute("data-frame") ?? null, field = target.closest("[data-field]")?.getAttribute("data-field"), number = field == null ? null : Number(field);
@@ -1977,7 +1977,6 @@ var Stage = class {
         this.note = null;
         this.code = null;
         this.draw();
-        if (target.tagName === "TEXTAREA") this.el.focus({ preventScroll: true });
       },
       1: () => this.ui("tab", "0"),
       2: () => this.ui("tab", "1"),
@@ -2042,7 +2041,9 @@ var Stage = class {
     if (this.note) tree.push(h("div", { key: "note", class: "wst-note", role: "alert", style: `left:${this.note.x}px;top:${this.note.y}px` }, this.note.text));
     tree.push(h("p", { key: "words", class: "wst-words" }, words));
     this.el.classList.toggle("tall", isTall(scene, view.W));
+    const held = document.hasFocus() && this.el.contains(document.activeElement) ? document.activeElement : null;
     patch(this.el, tree);
+    if (held && document.activeElement !== held) (held.isConnected ? held : this.el).focus({ preventScroll: true });
     this.scroll(follows);
   }
   sheet(view) {

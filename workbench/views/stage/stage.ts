@@ -365,7 +365,7 @@ export class Stage {
       else if (input.dataset.set && input.type === "number" && input.value !== "") this.turn(input.dataset.set, Number(input.value));
     });
     const themes = new MutationObserver(() => this.theme());
-    themes.observe(document.body, { attributes: true, attributeFilter: ["data-jp-theme-light", "class"] });
+    themes.observe(document.body, { attributes: true, attributeFilter: ["data-jp-theme-light", "data-vscode-theme-kind"] });
     const dark = matchMedia("(prefers-color-scheme: dark)"), follow = () => this.theme(), calm = () => this.draw();
     dark.addEventListener("change", follow);
     this.calm.addEventListener("change", calm);
@@ -387,9 +387,10 @@ export class Stage {
   }
 
   private theme(): void {
-    const jupyter = document.body.dataset.jpThemeLight;
-    const system = jupyter ? (jupyter === "false" ? "dark" : "light") : document.body.classList.contains("vscode-dark") || matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light";
-    this.el.dataset.theme = chosen ?? this.options.theme ?? system;
+    // JupyterLab and VS Code name the theme of their page; elsewhere the system's is right.
+    const { jpThemeLight: jupyter, vscodeThemeKind: code } = document.body.dataset;
+    const dark = jupyter ? jupyter === "false" : code ? code === "vscode-dark" || code === "vscode-high-contrast" : matchMedia("(prefers-color-scheme: dark)").matches;
+    this.el.dataset.theme = chosen ?? this.options.theme ?? (dark ? "dark" : "light");
   }
 
   private point(target: Element): void {
@@ -518,7 +519,7 @@ export class Stage {
     const ids = [...this.runs.keys()], acts: Record<string, () => void> = {
       ArrowRight: () => this.next(1), ArrowLeft: () => this.next(-1), " ": () => this.play(), n: () => this.nextMark(), Home: () => { this.playing = false; this.set(this.first); }, End: () => { this.playing = false; this.set(this.lastSeen); },
       "?": () => this.ui("help", ""), a: () => this.ui("tab", "4"), p: () => { if (this.scene.parameters) this.ui("tab", "5"); }, b: () => this.show(ids[(ids.indexOf(this.branch) + 1) % ids.length]),
-      Escape: () => { this.preview = {}; this.helps = false; this.tab = null; this.note = null; this.code = null; this.draw(); if (target.tagName === "TEXTAREA") this.el.focus({ preventScroll: true }); },
+      Escape: () => { this.preview = {}; this.helps = false; this.tab = null; this.note = null; this.code = null; this.draw(); },
       1: () => this.ui("tab", "0"), 2: () => this.ui("tab", "1"), 3: () => this.ui("tab", "2"), 4: () => this.ui("tab", "3"),
     };
     const keyed = this.scene.acts?.find((act) => act.key === key);
@@ -570,7 +571,11 @@ export class Stage {
     if (this.note) tree.push(h("div", { key: "note", class: "wst-note", role: "alert", style: `left:${this.note.x}px;top:${this.note.y}px` }, this.note.text));
     tree.push(h("p", { key: "words", class: "wst-words" }, words));
     this.el.classList.toggle("tall", isTall(scene, view.W));
+    // Another window's focus is not ours to take; in VS Code the cells are in another than the stage.
+    const held = document.hasFocus() && this.el.contains(document.activeElement) ? document.activeElement as HTMLElement : null;
     patch(this.el, tree);
+    // Whatever is moved or taken out loses the focus, and the next key would go to the notebook.
+    if (held && document.activeElement !== held) (held.isConnected ? held : this.el).focus({ preventScroll: true });
     this.scroll(follows);
   }
 

@@ -133,8 +133,8 @@ def test_a_drain_request_that_finds_credit_and_one_that_finds_none():
     """The sender gives back what it cannot use; with nothing left there is nothing to give."""
     request = {"delivery_count": 0, "link_credit": 6, "drain": True}
     assert granted(link(0, 6), link(0, 6, drain=True), **request).sentence == (
-        "The drain request reaches the sender: it may send 6 messages at once, then it must give"
-        " back what is left."
+        "The drain request reaches the sender: credit that it cannot use at once it must give back;"
+        " it may send 6 messages more."
     )
     assert granted(link(6, 0), link(6, 0, drain=True), **request).sentence.startswith(
         "The drain request reaches the sender: it has no credit to give back"

@@ -51,7 +51,7 @@ def test_each_go_flies_to_the_store_until_it_is_written(article):
     assert frames[0]["path"][-1] == [pytest.approx(written.t_us / 1000, abs=0.01), 1.0]
     place = played.rows.index(written)
     assert states[place]["nodes"]["store:transient"]["going"] == "1,500 wait to be written"
-    assert states[place]["counters"]["credit with the store"] == [0]
+    assert states[place]["counters"]["credit"] == [0]
 
 
 def test_the_picture_is_told_in_words(article):

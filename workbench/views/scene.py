@@ -16,7 +16,6 @@ from importlib import resources
 from typing import Any
 
 from workbench import serial
-from workbench.languages import count
 from workbench.scenarios.beliefs import BELIEFS
 from workbench.scenarios.beside import Beside
 from workbench.scenarios.branches import Branches
@@ -40,7 +39,7 @@ from .scene_acts import Deed, Deeds
 from .scene_chain import STORE, ChainPicture
 from .scene_channel import ChannelPicture
 from .scene_gauge import GaugePicture, SubscriberPicture, sends_messages
-from .scene_link import LinkPicture
+from .scene_link import LinkPicture, say
 from .scene_live import AT_GATE, Live, LivePicture
 from .scene_paging import PagingPicture
 from .scene_quorum import QuorumPicture
@@ -68,16 +67,13 @@ class Layout:
 
     Attributes:
         name: `link`, `valves`, `quorum`, `chain` or `gauge`.
-        idea: the one idea of the picture.
+        idea: the one idea of the picture, by its name in the table of words.
         windows: how many windows of sessions have lines.
         beliefs: misconceptions beside the rule.
     """
 
     name: str = "link"
-    idea: str = (
-        "Link credit is a stretch of this line: from the delivery-count to the limit, and both ends"
-        " count on it."
-    )
+    idea: str = "link"
     windows: int = 0
     beliefs: tuple[str, ...] = ()
 
@@ -85,35 +81,18 @@ class Layout:
 PLAIN = Layout()
 LAYOUTS: Mapping[str, Layout] = {
     "race": Layout(
-        idea="A flow carries the count at which it was written: it sets the limit, whatever it"
-        " crosses on its way.",
+        idea="race",
         beliefs=tuple(name for name, one in BELIEFS.items() if not one.other_link),
     ),
-    "windows": Layout(
-        idea="The window counts transfer frames of the whole session; link credit counts messages"
-        " of one link.",
-        windows=2,
-    ),
-    "publishers": Layout(
-        name="valves",
-        idea="Whatever is closed holds the application; the first closed valve is the one that"
-        " counts.",
-    ),
+    "windows": Layout(idea="windows", windows=2),
+    "publishers": Layout(name="valves", idea="valves"),
     "chain": Layout(name="chain"),
     "mirrors": Layout(name="chain"),
     "memory": Layout(name="chain"),
-    "qpid": Layout(name="gauge", idea=GaugePicture.idea),
-    "quorum": Layout(
-        name="quorum",
-        idea="An entry is committed when a majority has it on disk, and the leader knows that.",
-    ),
-    "paging": Layout(
-        idea="Paging stops where credit with the message store ends, and goes on with each grant.",
-    ),
-    "quorum_chaos": Layout(
-        name="quorum",
-        idea="Whatever fails, an entry that was confirmed is on the disks of a majority.",
-    ),
+    "qpid": Layout(name="gauge"),
+    "quorum": Layout(name="quorum", idea="quorum"),
+    "paging": Layout(idea="paging"),
+    "quorum_chaos": Layout(name="quorum", idea="chaos"),
 }
 
 
@@ -276,9 +255,7 @@ class Strip:
         self._complete = {flight.row.frame_id: flight.ended for flight in walk.flights}
         if not rows:  # there is a picture all the same
             self.states.append(picture.state())
-            self.steps.append(
-                {"t": 0.0, "sentence": "Nothing has happened yet.", **picture.state()}
-            )
+            self.steps.append({"t": 0.0, "sentence": say("scene.empty"), **picture.state()})
 
     def _fly(self, flight: Flight, *, octets: bool) -> None:
         """Draw a frame, if its wire is shown."""
@@ -411,7 +388,7 @@ def frame_doc(flight: Flight, place: Doc, *, octets: bool = True) -> Doc:
         "id": str(row.frame_id),
         **place,
         "kind": KINDS.get(row.kind or "", "write"),
-        "name": visible(f"{row.kind or 'frame'}: {words}" if words else row.kind or "frame", 200),
+        "name": visible(": ".join(filter(None, [row.kind or say("frame.unnamed"), words])), 200),
         "path": [list(point) for point in flight.path],
     }
     if flight.lost:
@@ -422,7 +399,7 @@ def frame_doc(flight: Flight, place: Doc, *, octets: bool = True) -> Doc:
         doc["short"] = f"transfer {near_seam(str(number))}"
     if row.kind == "basic.deliver":
         doc["text"] = str(row.fields.get("delivery_tag", ""))[-3:]
-        doc["short"] = f"delivery {doc['text']}"
+        doc["short"] = say("frame.delivery", number=doc["text"])
     if row.kind in ("basic.ack", "basic.nack", "basic.reject"):
         up_to = "≤ " if row.fields.get("multiple") else ""
         doc["label"] = f"{up_to}{row.fields.get('delivery_tag', '')}"
@@ -591,15 +568,15 @@ class SceneMaker:
         begin = self.begin
         ends = root.ends
         played = ends - (root.walk.times[begin] if root.walk.times else 0.0)
-        idea = self.note or root.picture.idea or layout_of(run).idea
+        idea = self.note or say(f"idea.{root.picture.idea or layout_of(run).idea}")
         rows = getattr(run, "rows", run)
         if len(rows) > MOST_ROWS:
-            idea += f" Drawn are the first {MOST_ROWS:,} of {len(rows):,} steps."
+            idea += f" {say('scene.first', drawn=MOST_ROWS, all=len(rows))}"
         name, first = (visible(rows[0].run, 200), step_of(rows[0])) if len(rows) else ("", 1)
         found: Doc = {
             "format": FORMAT,
             "version": VERSION,
-            "title": title or getattr(scenario, "title", "") or name or "A trace",
+            "title": title or getattr(scenario, "title", "") or name or say("scene.untitled"),
             "idea": idea,
             **now.picture.head(),
             "ends": ends,
@@ -613,7 +590,7 @@ class SceneMaker:
             found |= {"acts": now.deeds.documents(), "shares": True}
         if begin:
             sent = sum(1 for place, _ in root.frames if place <= begin)
-            found |= {"begin": begin, "set_up": f"set up: {count(sent, 'frame')}"}
+            found |= {"begin": begin, "set_up": say("scene.set-up", n=sent)}
         if played * _SLOWED > PLAY_MS:
             found["pace"] = played / PLAY_MS
         return found
@@ -640,7 +617,7 @@ class SceneMaker:
             for place, row in enumerate(rows)
             if row.event == "action" and place >= keeps
         ]
-        label = "the run as given"
+        label = say("scene.as-given")
         if parent is not None:
             label = ", ".join(one["label"] for one in acts) or self.branches.label(number)
         return {

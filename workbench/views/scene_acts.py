@@ -10,8 +10,10 @@ from __future__ import annotations
 import itertools
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
+from workbench.languages import has
 from workbench.scenarios.action import ActionError, Value
 from workbench.scenarios.declare import ActionSpec, Kind, Parameter
 from workbench.scenarios.run import Run
@@ -19,9 +21,10 @@ from workbench.trace.fold import Scope
 from workbench.trace.gates import SENDER_OF
 from workbench.trace.schema import BROKER, CLIENT
 
-from .scene_link import LinkLine, LinkPicture, WindowLine
+from .scene_link import LinkLine, LinkPicture, WindowLine, say
 from .scene_walk import KINDS
 
+is_named = partial(has, "scenes")
 Doc = dict[str, Any]
 MOST_LATENCY_MS = 50
 LEAST_TOP = 10  # of a knob
@@ -82,7 +85,7 @@ class Deed:
         if self.doc["kind"] == "frame":
             return self.spec.name, {**self.given, self.amount: frame_number(value)}
         if isinstance(value, bool) or not isinstance(value, int | float):
-            raise ActionError(f"{self.id} needs an amount, not {value!r:.40}")
+            raise ActionError(say("cannot.no-amount", act=self.id, value=f"{value!r:.40}"))
         scale = 1000 if self.amount in _IN_MS else 1
         return self.spec.name, {**self.given, self.amount: round(value * scale)}
 
@@ -96,7 +99,7 @@ def frame_number(value: Any) -> int:
     try:
         return int(str(value))
     except ValueError:
-        raise ActionError(f"{value!r:.40} is no frame that can be held or let go") from None
+        raise ActionError(say("cannot.no-frame", value=f"{value!r:.40}")) from None
 
 
 class Deeds:
@@ -132,8 +135,8 @@ class Deeds:
         """
         deed = self.items.get(name)
         if deed is None:
-            listed = ", ".join(self.items) or "none"
-            raise ActionError(f"there is no act {name!r:.40} here; there are: {listed}")
+            listed = ", ".join(self.items) or say("cannot.none")
+            raise ActionError(say("cannot.no-act", act=f"{name!r:.40}", listed=listed))
         if deed.spec.name in ARRIVALS:
             return self._arrival(frame_number(value), step), {}
         return deed.act(value)
@@ -147,17 +150,14 @@ class Deeds:
         ]
         mine = next((row for row in waiting if row.frame_id == number), None)
         if mine is None:
-            raise ActionError("this frame is not in flight now")
+            raise ActionError(say("cannot.not-in-flight"))
         first = next(row for row in waiting if row.from_peer == mine.from_peer)
         if first is not mine:
-            raise ActionError(
-                f"the {first.kind} before it comes first: a connection keeps its order; legal now:"
-                f" let that {first.kind} arrive"
-            )
+            raise ActionError(say("cannot.not-first", kind=first.kind))
         for act, kind in ARRIVALS.items():
             if kind == mine.kind:
                 return act
-        raise ActionError(f"a {mine.kind} arrives by itself")
+        raise ActionError(say("cannot.by-itself", kind=mine.kind))
 
     def off(self, legal: Mapping[str, str | None]) -> dict[str, str | None]:
         """By mark, why it is not legal now, or None."""
@@ -220,8 +220,8 @@ class Deeds:
                     "id": f"hold:{wire}:{direction}",
                     "kind": "toggle",
                     "on": wire,
-                    "name": f"hold what the {sender} sends",
-                    "undo": f"let go what the {sender} sends",
+                    "name": say(f"way.hold-{sender}"),
+                    "undo": say(f"way.release-{sender}"),
                 }
                 undo = self._specs["release"]
                 yield Deed(id=str(doc["id"]), spec=spec, given=given, undo=undo, doc=doc)
@@ -255,10 +255,9 @@ class Deeds:
         if doc["on"].startswith("disk ") or doc["on"] == "queue":
             kind = doc["kind"] = kind if undo is not None else "knob" if amount else "button"
         which = [] if alone else about
-        name = _NAMES.get(spec.name, spec.name.replace("_", " "))
-        doc["name"] = " ".join([name.removeprefix("link ") if which else name, *which])
+        doc["name"] = _name(spec.name, which)
         if undo is not None:
-            doc["undo"] = " ".join([undo.name.replace("_", " "), *which])
+            doc["undo"] = _name(undo.name, which)
         if spec.name in ARRIVALS:
             doc["about"] = KINDS[ARRIVALS[spec.name]]
         elif kind == "frame":
@@ -369,8 +368,8 @@ def parameter_docs(run: Run, as_given: Run) -> list[Doc]:
     scenario, values, given = run.scenario, run.parameters, as_given.parameters
     preset: Doc = {
         "id": PRESET,
-        "name": "preset",
-        "doc": "the broker whose numbers and rules the run has",
+        "name": say("form.preset"),
+        "doc": say("form.preset-is"),
         "value": run.preset.name,
         "given": as_given.preset.name,
         "choices": [*scenario.presets],
@@ -403,18 +402,19 @@ def _end(parameter: Parameter, given: Value) -> int:
 
 
 _LEAST_END = {"us": 10_000, "octets": 1_000}
-_NAMES = {
-    "grant": "link credit",
-    "open_window": "window",
-    "set_latency": "latency",
-    "set_flow_mode": "mode",
-    "set_watermarks": "high watermark, as the proposal wanted",
-    "send_flow": "send next flow",
-    "send_transfer": "send a message",
-    "send_other": "send over the other link",
-    "transfer_arrives": "let it arrive",
-    "flow_arrives": "let it arrive",
-}
+
+
+def _name(act: str, about: Collection[str]) -> str:
+    """What a mark is called; what has no words here, as an act of a learner's own, as in code.
+
+    Args:
+        act: name of the scenario's act.
+        about: what it is done to, where there are several.
+    """
+    if about and is_named(f"act-on.{act}"):
+        return say(f"act-on.{act}", about=" ".join(about))
+    name = say(f"act.{act}") if is_named(f"act.{act}") else act.replace("_", " ")
+    return " ".join([name, *about])
 
 
 def _amount(spec: ActionSpec) -> Parameter | None:

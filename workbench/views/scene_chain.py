@@ -13,7 +13,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from workbench.languages import capital, count
 from workbench.scenarios.action import Value
 from workbench.scenarios.lanes import Lane
 from workbench.trace import brakes
@@ -23,7 +22,7 @@ from workbench.trace.schema import AMQP_0_9_1, AMQP_1_0, BROKER, CLIENT, RECEIVE
 from workbench.trace.sentences_hops import next_process, process_words
 from workbench.trace.words import visible
 
-from .scene_link import LinkPicture, blocked_words, going_words
+from .scene_link import RECEIVER, SENDER, LinkPicture, blocked_words, going, say
 from .scene_walk import Flight, Walk
 
 Doc = dict[str, Any]
@@ -38,15 +37,6 @@ _INSIDE_MS = 0.001  # rows of one microsecond are drawn so close together
 TITLES = {AMQP_0_9_1: "AMQP 0-9-1", AMQP_1_0: "AMQP 1.0"}
 # Columns from 0: client, reader, channels, queues, message store.
 _CLIENT, _READER, _CHANNEL, _QUEUE, _STORE = 0.0, 1.7, 2.95, 4.4, 5.6
-_IDEA = (
-    "Whoever is blocked grants nothing to those before it; the reader alone stops, and it stops for"
-    " every channel."
-)
-
-
-_MIRRORED = (
-    "A channel spends credit with the queue and with each mirror: the slowest of them holds it."
-)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -119,7 +109,7 @@ class ChainPicture(LinkPicture):
         mirrors: Sequence[str] = (),
     ) -> None:
         super().__init__(walk, [])
-        self.idea = _MIRRORED if mirrors else _IDEA
+        self.idea = "mirrors" if mirrors else "chain"
         self.mirrors = mirrors
         self.lanes = lanes
         self.stored = stored
@@ -152,15 +142,16 @@ class ChainPicture(LinkPicture):
                 continue
             channel, queue = _channel(one), f"queue:{one.queue}"
             own = self._initial[AMQP_0_9_1]
-            number = f"channel {one.channel}"
             reader = f"reader:{one.connection}"
-            pairs = [(reader, channel, own, f"reader → {number}")]
-            pairs.append((channel, queue, own, f"{number} → queue {visible(one.queue)}"))
-            pairs += [
-                (channel, one, own, f"{number} → {process_words(one)}") for one in self.mirrors
-            ]
+            who, to = (
+                say("box.channel", number=one.channel),
+                say("box.queue", name=visible(one.queue)),
+            )
+            pairs = [(reader, channel, own, f"{say('box.reader')} → {who}")]
+            pairs.append((channel, queue, own, f"{who} → {to}"))
+            pairs += [(channel, one, own, f"{who} → {process_words(one)}") for one in self.mirrors]
             if self.stored:
-                name = f"queue {visible(one.queue)} → store"
+                name = f"{to} → {say('box.store')}"
                 pairs.append((queue, STORE, self._initial[STORE], name))
             found += [
                 Hop(link=_way(a, b), sender=a, to=b, initial=initial, name=name)
@@ -168,7 +159,7 @@ class ChainPicture(LinkPicture):
             ]
         for one in self._new:
             if one.publishes:
-                queue, name = f"queue:{one.queue}", f"link {visible(one.link)}"
+                queue, name = f"queue:{one.queue}", say("counters.link", name=visible(one.link))
                 initial = self._initial[AMQP_1_0]
                 link = _way(one.client, queue)
                 found.append(
@@ -221,8 +212,8 @@ class ChainPicture(LinkPicture):
                 self._kept[who] = 0
         elif row.event == "note" and row.kind == "grant-kept":
             self._kept[who] += 1
-        elif row.event == "note" and row.kind in _GONE:
-            self._gone[who] = _GONE[row.kind]
+        elif row.event == "note" and row.kind in ("cut-off", "down", "mended"):
+            self._gone[who] = None if row.kind == "mended" else row.kind
         elif row.event == "note" and row.kind in ("stalled", "resumed"):
             (self._hung.add if row.kind == "stalled" else self._hung.discard)(who)
         elif row.is_frame:
@@ -333,7 +324,7 @@ class ChainPicture(LinkPicture):
             {"id": protocol, "title": TITLES[protocol], "sub": sub}
             for protocol, lanes, sub in (
                 (AMQP_0_9_1, self._old, self._sub()),
-                (AMQP_1_0, self._new, "credit on each link"),
+                (AMQP_1_0, self._new, say("chain.links")),
             )
             if lanes
         ]
@@ -349,13 +340,13 @@ class ChainPicture(LinkPicture):
             "lines": [],
             "lifelines": self._lifelines(),
             "counters": {
-                "columns": ["credit", "at first"],
+                "columns": [say("chain.credit"), say("chain.at-first")],
                 "rows": [{"id": f"hop {hop.link}", "name": hop.name} for hop in self.hops.values()],
             },
         }
 
     def _sub(self) -> str:
-        return f"credit between processes: {self._initial[AMQP_0_9_1]} at first"
+        return say("chain.processes", credit=self._initial[AMQP_0_9_1])
 
     def _lifelines(self) -> list[str]:
         found: dict[str, None] = {}
@@ -382,32 +373,39 @@ class ChainPicture(LinkPicture):
                 several = len(sends) > 1
                 number = self._numbers[one.queue]
                 tone = {"tone": number % TONES, "mark": str(number + 1)}
-                words = "publishes and consumes" if self._both(one.client) else "publishes"
-                if not sends:
-                    words = "consumes"
-                alone = len({each.client for each in lanes}) == 1
-                title = "Client" if alone else f"Client {visible(one.client.partition(':')[2])}"
-                name = {"role": "sender" if sends else "receiver", "name": title, "sub": words}
+                does = "both" if self._both(one.client) else "publishes"
+                title = say("party.client")
+                if len({each.client for each in lanes}) > 1:
+                    title = f"{title} {visible(one.client.partition(':')[2])}"
+                name = {
+                    "role": SENDER if sends else RECEIVER,
+                    "name": title,
+                    "sub": say(f"client.{does if sends else 'consumes'}"),
+                }
                 box(one.client, group, (_CLIENT, middle), **name)
                 if group == AMQP_0_9_1:
-                    box(f"reader:{one.connection}", group, (_READER, middle), name="reader")
+                    box(
+                        f"reader:{one.connection}", group, (_READER, middle), name=say("box.reader")
+                    )
                     if one.publishes:
                         toned = {**tone, "mark": str(one.channel)} if several else {}
                         place = (_CHANNEL, rows[one] if several else middle)
-                        title = f"channel {one.channel}" if several else "channel"
+                        title = say(
+                            "box.channel" if several else "box.one-channel", number=one.channel
+                        )
                         box(_channel(one), group, place, name=title, **toned)
                 to = [each for each in rows if each.queue == one.queue]
                 there = [rows[each] for each in to if each.publishes] or [rows[each] for each in to]
-                title = f"queue {visible(one.queue)}"
+                title = say("box.queue", name=visible(one.queue))
                 place = (_QUEUE, sum(there) / len(there) if there else 0.0)
                 box(f"queue:{one.queue}", group, place, name=title, **tone)
             last = max(rows.values(), default=0.0)
             for number, mirror in enumerate(self.mirrors if group == AMQP_0_9_1 else ()):
                 toned = {"tone": 1, "mark": _node(mirror)[-1]}
-                name = {"name": f"mirror {visible(_node(mirror))}"}
+                name = {"name": say("box.mirror", node=visible(_node(mirror)))}
                 box(mirror, group, (_QUEUE, last + 1 + number), **name, **toned)
             if group == AMQP_0_9_1 and lanes and self.stored:
-                box(STORE, group, (_STORE, last / 2), name="store")
+                box(STORE, group, (_STORE, last / 2), name=say("box.store"))
         return [boxes[name] for name in self.nodes]
 
     def _shares(self, channel: str) -> bool:
@@ -427,7 +425,7 @@ class ChainPicture(LinkPicture):
             )
 
         for one in self._old:
-            link(one.connection, (one.client, f"reader:{one.connection}"), "socket")
+            link(one.connection, (one.client, f"reader:{one.connection}"), say("chain.socket"))
         for one in self._new:
             queue = f"queue:{one.queue}"
             link(_way(one.client, queue), (one.client, queue), visible(one.link))
@@ -488,45 +486,51 @@ class ChainPicture(LinkPicture):
         if kind == "reader":
             messages = sum(1 for *_, message in waits[which] if message)
             acks = len(waits[which]) - messages
-            behind = f", {acks} ✓" if acks else ""
-            stopped = bool(self._on.get(name))
+            waiting = say("box.wait-acks" if acks else "box.wait", n=messages, acks=acks)
+            stopped = say("box.stopped") if self._on.get(name) else None
             return {
-                "sub": "stopped" if stopped else "reads",
-                "facts": [f"{messages} wait{behind}"] if waits[which] else [],
-                "blocked": "stopped" if stopped else None,
+                "sub": stopped or say("box.reads"),
+                "facts": [waiting] if waits[which] else [],
+                "blocked": stopped,
             }
         blocked = bool(self._on.get(name))
         if kind == "channel":
             kept = self._kept[name]
-            words = f"{kept} deferred" if kept else "blocked" if blocked else None
-            return {
-                "sub": words or "routes",
-                "facts": [words or "routes"] if words or self._shares(name) else [],
-                "blocked": words,
-            }
-        hangs = name in self._hung
+            words = (
+                say("box.deferred" if kept else "box.blocked", n=kept) if kept or blocked else None
+            )
+            told = words or say("box.routes")
+            facts = [told] if words or self._shares(name) else []
+            return {"sub": told, "facts": facts, "blocked": words}
+        hangs = say("party.hangs") if name in self._hung else None
         if kind == "mirror":
-            words = self._gone.get(name) or ("hangs" if hangs else None)
-            return {"facts": [f"{self._ready.get(name, 0)} taken"], "blocked": words}
+            gone = self._gone.get(name)
+            taken = say("box.taken", n=self._ready.get(name, 0))
+            return {"facts": [taken], "blocked": say(f"mirror.{gone}") if gone else hangs}
         if kind == "store":
-            return {"sub": "hangs" if hangs else "writes", "blocked": "hangs" if hangs else None}
-        words = "hangs" if hangs else "blocked" if blocked else None
-        return {"facts": [f"{self._ready.get(name, 0)} ready"], "blocked": words}
+            return {"sub": hangs or say("box.writes"), "blocked": hangs}
+        words = hangs or (say("box.blocked") if blocked else None)
+        return {"facts": [say("fact.ready", n=self._ready.get(name, 0))], "blocked": words}
 
     def _client_state(self, name: str) -> Doc:
         gave, got = self._published[name], self._got[name]
-        told = f"{gave} published" if not got else f"{got} received"
-        if gave and got:
-            told = f"{gave} out, {got} in"
+        told = say(
+            "fact.in-and-out" if gave and got else "fact.received" if got else "fact.published",
+            n=got or gave,
+            out=gave,
+        )
         state: Doc = {"sub": told, "blocked": None, "going": None}
         lanes = [one for one in self.lanes if one.client == name and one.publishes]
         braking = self._braking.get(lanes[0].connection) if lanes else None
         if braking is not None:
             if brakes.is_blocked(braking.brake):
-                every = ", every channel" if len({one.channel for one in lanes}) > 1 else ""
-                state["blocked"] = f"blocked: {brakes.short(braking.brake)}{every}"
+                every = len({one.channel for one in lanes}) > 1
+                state["blocked"] = say(
+                    "party.blocked-every" if every else "party.blocked",
+                    why=brakes.short(braking.brake),
+                )
             else:
-                state["going"] = "may publish"
+                state["going"] = say("going.may-publish")
             return state
         return state | self._links_state(lanes)
 
@@ -545,30 +549,31 @@ class ChainPicture(LinkPicture):
         ]
         if words:
             return {"blocked": ", ".join(words), "going": None}
-        going = {going_words(one) for one in held.values()}
-        return {
-            "blocked": None,
-            "going": "may publish" if going & {"may send", "nothing to send"} else None,
-        }
+        goes = any(going(one) for one in held.values())
+        return {"blocked": None, "going": say("going.may-publish") if goes else None}
 
     def words(self) -> str:
         """The whole state in words."""
         parts = [
-            f"{capital(hop.name)}: credit {self._credit_of(hop)} of {hop.initial}."
+            say("chain-words.hop", hop=hop.name, credit=self._credit_of(hop), most=hop.initial)
             for hop in self.hops.values()
         ]
         for name in self.nodes:
             if self._kept[name]:
-                kept = count(self._kept[name], "grant")
-                parts.append(f"{capital(process_words(name))} has deferred {kept}.")
+                parts.append(
+                    say("chain-words.deferred", who=process_words(name), n=self._kept[name])
+                )
             if name in self._hung:
-                parts.append(f"{capital(process_words(name))} hangs.")
+                parts.append(say("chain-words.hangs", who=process_words(name)))
         for name, socket in self._sockets.items():
             waits = len(socket.waiting(self.walk.row.t_us)) if self.walk.rows else 0
             stopped = bool(self._on.get(f"reader:{name}"))
             parts.append(
-                f"The reader of {name} {'has stopped' if stopped else 'reads'};"
-                f" {count(waits, 'frame')} in its socket."
+                say(
+                    "chain-words.stopped" if stopped else "chain-words.reads",
+                    connection=name,
+                    n=waits,
+                )
             )
         return " ".join(parts)
 
@@ -576,9 +581,6 @@ class ChainPicture(LinkPicture):
 _MESSAGES = ("basic.publish", "content-header", "content-body", "transfer", "basic.deliver")
 _ACKNOWLEDGES = ("basic.ack", "basic.nack", "basic.reject")
 _MARKED = ("basic.publish", *_ACKNOWLEDGES)
-
-
-_GONE = {"cut-off": "cut off", "mended": None, "down": "down"}
 
 
 def _node(mirror: str) -> str:

@@ -11,24 +11,14 @@ from collections import Counter
 from typing import Any, NamedTuple
 
 from workbench import serial
-from workbench.languages import count
 from workbench.trace import brakes
 from workbench.trace.schema import AMQP_0_9_1, BROKER, CLIENT, OBSERVED, RECEIVED, SENT, Row
 from workbench.trace.words import visible
 
-from .scene_link import LinkPicture, shown
+from .scene_link import ROLES, LinkPicture, say, shown
 from .scene_walk import Flight, Walk
 
 Doc = dict[str, Any]
-
-_PREFETCH = (
-    "A prefetch is a limit on this line of deliveries: an acknowledgement moves it on, and nothing"
-    " else does."
-)
-_NO_CREDIT = (
-    "AMQP 0-9-1 has no credit for who publishes: a confirm comes after the fact, and what slows is"
-    " a socket that is not read."
-)
 
 _COUNTERS = ("prefetch_count", "unacknowledged", "published", "confirmed")
 _NAMES = {name: name.replace("_", "-") for name in _COUNTERS}
@@ -90,14 +80,12 @@ class PrefetchLine:
         return {
             "id": self.id,
             "style": "cells",
-            "unit": f"deliveries to consumer “{visible(self.consumer.tag)}”",
+            "unit": say("line.deliveries", tag=visible(self.consumer.tag)),
             "modulo": serial.MODULUS,
             "range": [0, self._furthest],
             "ends": [
-                {"id": end, "name": name, "role": role, "word": "room in the prefetch"}
-                for end, name, role in zip(
-                    ends, ("broker", "client"), ("sender", "receiver"), strict=True
-                )
+                {"id": end, "name": name, "role": role, "word": say("line.prefetch")}
+                for end, name, role in zip(ends, _ends(), ROLES, strict=True)
                 if end is not None
             ],
         }
@@ -113,6 +101,11 @@ class PrefetchLine:
             return {}
         who = self._walk.ends.get((row.connection, BROKER), BROKER)
         return {"cell": {"line": self.id, "at": max(0, self._made[who] - 1)}}
+
+
+def _ends() -> list[str]:
+    """What the two ends are called."""
+    return [say("role.broker"), say("role.client")]
 
 
 def _room(row: Row) -> int:
@@ -137,7 +130,7 @@ class ChannelPicture(LinkPicture):
             and (walk.cut is None or found in begun)
         )
         self.consumers = [PrefetchLine(one, walk) for one, _ in busy.most_common(2)]
-        self.idea = _PREFETCH if self.consumers else _NO_CREDIT
+        self.idea = "prefetch" if self.consumers else "no-credit"
         self._delivered: Counter[str | None] = Counter()
         self._published: Counter[str | None] = Counter()
         self._last: dict[tuple[str | None, int | None], Doc] = {}
@@ -180,8 +173,7 @@ class ChannelPicture(LinkPicture):
         return "sender" if (node == BROKER) == bool(self.consumers) else "receiver"
 
     def _names(self, left: str, wire: str | None) -> list[str]:
-        ends = ["from the broker", "from the client"]
-        return ends if left == BROKER else ends[::-1]
+        return self._from(left)
 
     def head(self) -> Doc:
         """What does not change in the run."""
@@ -189,7 +181,7 @@ class ChannelPicture(LinkPicture):
             {
                 "id": f"channel {connection}/{session} {name}",
                 "name": _NAMES[name],
-                "group": f"channel {connection}/{session}",
+                "group": say("counters.channel", connection=connection, number=session),
                 "compare": True,
             }
             for connection, session in self._channels
@@ -197,7 +189,7 @@ class ChannelPicture(LinkPicture):
         ]
         return super().head() | {
             "lines": [line.head() for line in self.consumers],
-            "counters": {"columns": ["broker", "client"], "rows": rows},
+            "counters": {"columns": _ends(), "rows": rows},
         }
 
     def state(self) -> Doc:
@@ -211,18 +203,18 @@ class ChannelPicture(LinkPicture):
         if name != BROKER:
             got = sum(self._delivered[wire] for wire in wires)
             gave = sum(self._published[wire] for wire in wires)
-            facts = [f"{gave} published"] if gave else []
-            facts += [f"{got} delivered"] if got or not gave else []
+            facts = [say("fact.published", n=gave)] if gave else []
+            facts += [say("fact.delivered", n=got)] if got or not gave else []
         state: Doc = {"facts": facts}
         if name == BROKER and self.consumers:
             held = [line for line in self.consumers if line.held]
-            words = f"blocked: {brakes.short(brakes.PREFETCH)}"
+            words = say("party.blocked", why=brakes.short(brakes.PREFETCH))
             which = (
                 f" ({visible(held[0].consumer.tag)})" if held and len(self.consumers) > 1 else ""
             )
             state |= {
                 "blocked": words + which if held else None,
-                "going": None if held else "may deliver",
+                "going": None if held else say("going.may-deliver"),
             }
         return state
 
@@ -243,13 +235,15 @@ class ChannelPicture(LinkPicture):
         for line in self.consumers:
             tag = visible(line.consumer.tag)
             for name, (made, limit) in line.state()["ends"].items():
-                who = "Broker" if name == BROKER else "Client"
                 parts.append(
-                    f"{who}, consumer {tag}: {count(made, 'delivery', 'deliveries')}, room for "
-                    f"{limit - made} more."
+                    say(
+                        "channel-words.broker" if name == BROKER else "channel-words.client",
+                        tag=tag,
+                        n=made,
+                        more=limit - made,
+                    )
                 )
             if line.held:
-                parts.append(f"Consumer {tag} is held: {brakes.words(brakes.PREFETCH)}.")
-        flying = len(self.walk.folding.in_flight)
-        parts.append(f"On the wire: {count(flying, 'frame')}.")
-        return " ".join(parts)
+                why = brakes.words(brakes.PREFETCH)
+                parts.append(say("channel-words.held", tag=tag, why=why))
+        return " ".join([*parts, self.on_wire])

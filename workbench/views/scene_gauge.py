@@ -12,7 +12,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from workbench.languages import count
 from workbench.scenarios.action import Value
 from workbench.serial import MODULUS
 from workbench.trace import brakes
@@ -21,7 +20,7 @@ from workbench.trace.fold import Scope, held_in, link_scope
 from workbench.trace.schema import AMQP_0_10, BROKER, CLIENT, OBSERVED, RECEIVED, SENT, Row
 from workbench.trace.words import visible
 
-from .scene_link import LinkPicture
+from .scene_link import LinkPicture, say
 from .scene_walk import Flight, Walk
 
 Doc = dict[str, Any]
@@ -31,10 +30,6 @@ NO_LIMIT = MODULUS - 1  # of credit, as the trace has it
 MOST_PRODUCERS = 2
 MOST_PLACES = 10  # of a window; a larger one is a number
 
-_BY_SESSION = (
-    "Above its maximum a queue stops the sessions that publish to it, and completes what has come."
-)
-_STOPPED = "stopped by the broker"
 _STOP, _RESUME, _MOST = "qpid.flow_stop_count", "qpid.flow_resume_count", "qpid.max_count"
 _COUNTERS = ("incomplete_commands", "incomplete_transfers", "transfer_window", "waiting_transfers")
 # Parts of a message that fly with the transfer that begins it.
@@ -63,7 +58,7 @@ class Producer:
         waiting: messages that it has still to send.
         window: incomplete transfers that it allows itself; 0: any.
         incomplete: transfers that are not complete.
-        ended: how its session ended.
+        ended: the error with which its session ended.
     """
 
     braking: PublishingBraking
@@ -92,10 +87,7 @@ class GaugePicture(LinkPicture):
     """
 
     layout = "gauge"
-    idea: str = (
-        "Above the high watermark a queue completes nothing more. What stops the producer is its"
-        " own window of incomplete transfers."
-    )
+    idea: str = "watermark"
 
     def __init__(self, walk: Walk, connection: str | None = None) -> None:
         super().__init__(walk, [])
@@ -126,7 +118,7 @@ class GaugePicture(LinkPicture):
             self.top = max(self.top, held_in(row) if row.queue == self.queue else 0)
         self.top = max(self.top, *(self.marks.get(name, 0) for name in (_STOP, _MOST)))
         if any((row.kind, row.from_peer) == ("message.stop", BROKER) for row in walk.rows):
-            self.idea = _BY_SESSION
+            self.idea = "by-session"
         self.level = 0
         self.stopped = False
         self.items: deque[Sent] = deque()
@@ -163,7 +155,7 @@ class GaugePicture(LinkPicture):
                 one.window = row.ledger.get("transfer_window", one.window)
                 one.incomplete = row.ledger.get("incomplete_transfers", one.incomplete)
         if row.kind == "execution.exception" and row.event != SENT:
-            one.ended = f"session ended: {row.fields.get('error_code', '?')}"
+            one.ended = str(row.fields.get("error_code", "?"))
 
     def _take_frame(self, row: Row) -> None:
         if row.kind == "message.transfer":
@@ -218,7 +210,7 @@ class GaugePicture(LinkPicture):
         elif found is not None and sends_messages(row):  # nobody knows how many came before
             found |= {"text": "", "short": "transfer"}
         elif found is not None and row.kind == "session.completed":
-            found |= {"short": "completed", "label": "completed"}
+            found |= dict.fromkeys(("short", "label"), say("frame.completed"))
         return found
 
     def is_small(self, row: Row) -> bool:
@@ -259,29 +251,29 @@ class GaugePicture(LinkPicture):
         """Who sends messages, and who gets them."""
         return "receiver" if node == BROKER else "sender"
 
+    def _names(self, left: str, wire: str | None) -> list[str]:
+        return [say("wire.transfers"), say("wire.completions")]
+
     def head(self) -> Doc:
         """What does not change in the run."""
         marks = [
-            {"at": self.marks[name], "text": f"{words} {self.marks[name]}", "kind": kind}
-            for name, words, kind in (
-                (_MOST, "limit:", "high"),
-                (_STOP, "stop: above", "high"),
-                (_RESUME, "resume: below", "low"),
+            {"at": at, "text": say(f"mark.{which}", n=at), "kind": kind}
+            for name, which, kind in (
+                (_MOST, "limit", "high"),
+                (_STOP, "stop", "high"),
+                (_RESUME, "resume", "low"),
             )
-            if self.marks.get(name)
+            if (at := self.marks.get(name))
         ]
-        head = super().head()
-        for link in head["links"]:
-            link["names"] = ["transfers", "completions"]
+        group = say("counters.commands")
         rows = [
-            {"id": f"session {name}", "name": name.replace("_", " "), "group": "commands sent"}
+            {"id": f"session {name}", "name": say(f"counter.{name}"), "group": group}
             for name in _COUNTERS
         ]
-        return head | {
+        gauge = {"id": "queue", "on": BROKER, "name": say("gauge.queue"), "top": self.top}
+        return super().head() | {
             "lines": [],
-            "gauges": [
-                {"id": "queue", "on": BROKER, "name": "queue", "top": self.top, "marks": marks}
-            ],
+            "gauges": [gauge | {"marks": marks}],
             "counters": {"columns": self._columns(), "rows": rows},
         }
 
@@ -289,8 +281,10 @@ class GaugePicture(LinkPicture):
         """The producer, or the queue."""
         node = super().node(name)
         if name == BROKER:
-            return node | {"name": f"Queue {visible(self.queue)}".rstrip(), "sub": ""}
-        return node | {"name": f"Producer {visible(name.partition(':')[2])}", "sub": ""}
+            title = say("gauge.queue-title", name=visible(self.queue)).rstrip()
+        else:
+            title = say("gauge.producer-title", name=visible(name.partition(":")[2]))
+        return node | {"name": title, "sub": ""}
 
     # -- what is so now ---------------------------------------------------------------------
 
@@ -306,8 +300,9 @@ class GaugePicture(LinkPicture):
     def state(self) -> Doc:
         """Everything after the row taken last."""
         held = self._held.get(self.queue, ())
-        words = f"completes nothing: {len(held)} held" if held else "above its mark"
-        text = words if self.stopped else None
+        text = None
+        if self.stopped:
+            text = say("gauge.held" if held else "gauge.above", n=len(held))
         gauge: Doc = {"stopped": self.stopped, "text": text, "level": self.level}
         if self.top <= MOST_ITEMS:
             gauge |= {
@@ -321,7 +316,7 @@ class GaugePicture(LinkPicture):
     def _columns(self) -> list[str]:
         """The producer and the broker, or several producers."""
         names = [visible(name.partition(":")[2]) for name in self.named]
-        return names if len(names) > 1 else ["producer", "broker"]
+        return names if len(names) > 1 else [say("role.producer"), say("role.broker")]
 
     def _label(self, sent: Sent) -> str:
         if sent.connection is None or [sent.connection] == [*self.producers]:
@@ -332,20 +327,32 @@ class GaugePicture(LinkPicture):
     def node_state(self, name: str) -> Doc:
         """A party's words."""
         if name == BROKER:
-            return {"facts": [f"{self.level} in the queue"]}
+            return {"facts": [say("fact.in-queue", n=self.level)]}
         one = self.producers[self.named[name]]
-        waits, drawn = f"{one.waiting} to send", 0 < one.window <= MOST_PLACES
-        state: Doc = {"sub": f"window {one.window}, {waits}" if one.window else waits}
-        if one.window and not drawn:
-            state["sub"] = f"{one.incomplete} of {one.window} out, {waits}"
+        drawn = 0 < one.window <= MOST_PLACES
+        state: Doc = {
+            "sub": say(
+                "fact.window-to-send"
+                if drawn
+                else "fact.out-to-send"
+                if one.window
+                else "fact.to-send",
+                n=one.waiting,
+                window=one.window,
+                out=one.incomplete,
+            )
+        }
+        state |= {"blocked": None, "going": None}
         brake = one.braking.brake
-        blocked = brakes.is_blocked(brake) and one.waiting > 0
-        # There is no link here: the credit is the session's, and the broker has taken it away.
-        words = _STOPPED if brake == brakes.LINK_CREDIT else brakes.short(brake)
-        state["blocked"] = f"blocked: {words}" if blocked else one.ended
-        state["going"] = None
-        if state["blocked"] is None:
-            state["going"] = "may send" if one.waiting else "nothing to send"
+        if brakes.is_blocked(brake) and one.waiting > 0:
+            # There is no link here: the credit is the session's, and the broker has taken it away.
+            taken = brake == brakes.LINK_CREDIT
+            why = say("gauge.stopped") if taken else brakes.short(brake)
+            state["blocked"] = say("party.blocked", why=why)
+        elif one.ended:
+            state["blocked"] = say("gauge.ended", error=one.ended)
+        else:
+            state["going"] = say("going.may-send" if one.waiting else "going.no-message")
         if drawn:
             state["items"] = self._window(self.named[name], one)
         return state
@@ -369,20 +376,19 @@ class GaugePicture(LinkPicture):
     def words(self) -> str:
         """The whole state in words."""
         held = len(self._held.get(self.queue, ()))
-        parts = [f"Queue {visible(self.queue)}: {count(self.level, 'message')}."]
+        parts = [say("gauge-words.queue", name=visible(self.queue), n=self.level)]
         if self.stopped:
-            parts.append(f"It is above its high watermark and holds {count(held, 'completion')}.")
+            parts.append(say("gauge-words.holds", n=held))
         for name, connection in self.named.items():
             one, who = self.producers[connection], visible(name.partition(":")[2])
             if one.window:
-                parts.append(f"Producer {who} counts {one.incomplete} of {one.window} incomplete.")
+                told = {"out": one.incomplete, "window": one.window}
+                parts.append(say("gauge-words.producer", name=who, **told))
             if brakes.is_blocked(one.braking.brake):
-                parts.append(f"What blocks it: {brakes.words(one.braking.brake)}.")
+                parts.append(say("gauge-words.blocks", why=brakes.words(one.braking.brake)))
             if one.ended:
-                parts.append(f"Its {one.ended}.")
-        flying = len(self.walk.folding.in_flight)
-        parts.append(f"On the wire: {count(flying, 'frame')}.")
-        return " ".join(parts)
+                parts.append(say("gauge-words.ended", error=one.ended))
+        return " ".join([*parts, self.on_wire])
 
 
 class CreditLine:
@@ -423,10 +429,17 @@ class CreditLine:
         return {
             "id": self.id,
             "style": "cells",
-            "unit": f"messages to “{visible(self.link.link)}”",
+            "unit": say("line.messages", to=visible(self.link.link)),
             "modulo": MODULUS,
             "range": [0, self._furthest],
-            "ends": [{"id": BROKER, "name": "broker", "role": "sender", "word": "credit"}],
+            "ends": [
+                {
+                    "id": BROKER,
+                    "name": say("role.broker"),
+                    "role": "sender",
+                    "word": say("line.credit"),
+                }
+            ],
         }
 
     def state(self) -> Doc:
@@ -440,7 +453,7 @@ class CreditLine:
             return {}
         number = self._made[row.vantage]
         cell = {"cell": {"line": self.id, "at": max(0, number - 1)}}
-        return cell | {"text": str(number)[-3:], "short": f"message {number}"}
+        return cell | {"text": str(number)[-3:], "short": say("frame.message", number=number)}
 
 
 class SubscriberPicture(LinkPicture):
@@ -451,9 +464,7 @@ class SubscriberPicture(LinkPicture):
         links: its subscriptions; the first is drawn.
     """
 
-    idea = (
-        "A flow of 0-10 adds to credit, in messages or in octets; a message needs enough of both."
-    )
+    idea = "subscription"
 
     def __init__(self, walk: Walk, links: Sequence[Scope]) -> None:
         super().__init__(walk, [])
@@ -497,7 +508,7 @@ class SubscriberPicture(LinkPicture):
         return "sender" if node == BROKER else "receiver"
 
     def _names(self, left: str, wire: str | None) -> list[str]:
-        return ["messages", "credit, completions"]
+        return [say("wire.messages"), say("wire.credit")]
 
     def head(self) -> Doc:
         """What does not change in the run."""
@@ -510,18 +521,26 @@ class SubscriberPicture(LinkPicture):
     def node_state(self, name: str) -> Doc:
         """A party's words."""
         if name != BROKER:
-            return {"facts": [f"{self._got} received", f"{self._accepted} accepted"]}
+            got, accepted = (
+                say("fact.received", n=self._got),
+                say("fact.accepted", n=self._accepted),
+            )
+            return {"facts": [got, accepted]}
         ready = next(iter(self._ready().values()), 0)
         octets = self.credit.octets
-        told = "no limit" if octets == NO_LIMIT else "none" if not octets else f"{octets:,}"
-        return {"facts": [f"{ready} ready", f"credit in octets: {told}"], "items": ready}
+        key = "unlimited" if octets == NO_LIMIT else "octets" if octets else "no-octets"
+        facts = [say("fact.ready", n=ready), say(f"fact.{key}", n=octets)]
+        return {"facts": facts, "items": ready}
 
     def words(self) -> str:
         """The whole state in words."""
         (made, limit), *_ = self.credit.state()["ends"].values() or [(0, 0)]
         octets = self.credit.octets
-        told = "no limit" if octets == NO_LIMIT else f"{octets or 0}"
-        return (
-            f"Broker: {count(made, 'message')} sent, credit for {limit - made} more; in octets:"
-            f" {told}. Subscriber: {self._got} received, {self._accepted} accepted."
+        broker = say(
+            "subscription-words.unlimited" if octets == NO_LIMIT else "subscription-words.broker",
+            n=made,
+            more=limit - made,
+            octets=octets or 0,
         )
+        subscriber = say("subscription-words.subscriber", got=self._got, accepted=self._accepted)
+        return f"{broker} {subscriber}"

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from types import MappingProxyType
 from typing import Any
 
 from workbench import serial
-from workbench.languages import count
+from workbench.languages import phrase, piece
 from workbench.scenarios.action import Value as ActValue
 from workbench.scenarios.beliefs import Belief, belief_named
 from workbench.scenarios.race import FlowPlan
@@ -29,30 +30,34 @@ MOST_CLIENTS = 3  # that a picture has room for, beside the broker
 MAIN = ("delivery_count", "link_credit", "available", "drain")
 MORE = (("unsettled", True), ("unconfirmed", False))
 # One end's counter against the other's: my next id is what you expect, my window is what you
-# remember of it. (label, sender's field, receiver's field)
+# remember of it. (what it is, sender's field, receiver's field)
 WINDOWS = (
-    ("sender → receiver: next id", "next_outgoing_id", "next_incoming_id"),
-    ("receiver's incoming-window", "remote_incoming_window", "incoming_window"),
-    ("sender's outgoing-window", "outgoing_window", "remote_outgoing_window"),
-    ("receiver → sender: next id", "next_incoming_id", "next_outgoing_id"),
-    ("sender's incoming-window", "incoming_window", "remote_incoming_window"),
-    ("receiver's outgoing-window", "remote_outgoing_window", "outgoing_window"),
+    ("there", "next_outgoing_id", "next_incoming_id"),
+    ("receivers-incoming", "remote_incoming_window", "incoming_window"),
+    ("senders-outgoing", "outgoing_window", "remote_outgoing_window"),
+    ("back", "next_incoming_id", "next_outgoing_id"),
+    ("senders-incoming", "incoming_window", "remote_incoming_window"),
+    ("receivers-outgoing", "remote_outgoing_window", "outgoing_window"),
 )
 
-_ROLES = {True: "sender", False: "receiver"}
+SENDER, RECEIVER = ROLES = ("sender", "receiver")
+MAY_SEND, NO_MESSAGE = "may-send", "no-message"
+say = partial(phrase, "scenes")
+piece_of = partial(piece, "scenes")
 Doc = dict[str, Any]
 
 
 def blocked_words(held: Held) -> str | None:
     """What blocks a sender, for the pill beside it; None while it may send or has nothing to."""
-    return f"blocked: {brakes.short(held.brake)}" if brakes.is_blocked(held.brake) else None
+    blocked = brakes.is_blocked(held.brake)
+    return say("party.blocked", why=brakes.short(held.brake)) if blocked else None
 
 
-def going_words(held: Held) -> str | None:
-    """What a sender does that is not blocked."""
+def going(held: Held) -> str | None:
+    """What a sender does that is not blocked: `MAY_SEND` or `NO_MESSAGE`."""
     if not held.known or brakes.is_blocked(held.brake):
         return None
-    return "nothing to send" if held.brake == brakes.NO_MESSAGE else "may send"
+    return NO_MESSAGE if held.brake == brakes.NO_MESSAGE else MAY_SEND
 
 
 @dataclass(slots=True)
@@ -82,9 +87,7 @@ class Believed:
         if self.value != own and self.differs is None:
             told = walk.explanation.formulas if walk.explanation else ()
             rule = next((one.numbers for one in told if counter in one.symbolic), own)
-            self.differs = (
-                f"Here they part: your rule makes {counter} {self.value}, the rule {rule}."
-            )
+            self.differs = say("rules.part", counter=counter, yours=self.value, rule=rule)
 
     def state(self, at: int) -> Doc:
         """The band that belongs to it, from a count on."""
@@ -238,7 +241,7 @@ class LinkLine:
         whole = self._frames_of.get(self._left)
         gone = 1 if first or self._part is None else self._part[0] + 1
         more = (row.frame or {}).get("more")
-        self._part = [gone, whole, "frames"] if more else None
+        self._part = [gone, whole, say("line.frames")] if more else None
 
     def state(self) -> Doc:
         """Of the line, after the row taken last."""
@@ -251,7 +254,8 @@ class LinkLine:
         waits = self.walk.number(receiver, self.link, "unconfirmed")
         if waits is not None and receiver in self._ends:
             to = self._ends[receiver][0]
-            state["hatched"] = [to - waits, to, f"{waits} unconfirmed"] if waits else None
+            words = say("line.unconfirmed", n=waits)
+            state["hatched"] = [to - waits, to, words] if waits else None
         if self.believed:
             sender = self.walk.vantages(self.link)[0] or ""
             at = self._ends.get(sender, [0, 0])[0]
@@ -268,10 +272,8 @@ class LinkLine:
             "modulo": serial.MODULUS,
             **self._range.document(),
             "ends": [
-                {"id": vantage, "name": role, "role": role, "word": "link-credit"}
-                for vantage, role in zip(
-                    self.walk.vantages(self.link), ("sender", "receiver"), strict=True
-                )
+                {"id": vantage, "name": say(f"role.{role}"), "role": role, "word": "link-credit"}
+                for vantage, role in zip(self.walk.vantages(self.link), ROLES, strict=True)
                 if vantage is not None
             ],
         }
@@ -302,14 +304,14 @@ class WindowLine:
         id: of the line.
         walk: the run.
         link: a link of the session; its sender's transfer frames are counted.
-        named: whose it is, where another window is shown; in a word or two.
+        unit: what is counted; it tells the line from another window's that is shown.
         believed: misconceptions shown beside the rule.
     """
 
     id: str
     walk: Walk
     link: Scope
-    named: str = ""
+    unit: str
     believed: list[BelievedWindow] = field(default_factory=list)
     _numbers: serial.Unwrapped = field(default_factory=serial.Unwrapped)
     _range: _Range = field(default_factory=_Range)
@@ -376,18 +378,18 @@ class WindowLine:
         return {
             "id": self.id,
             "style": "brackets",
-            "unit": f"{self.named}'s transfer-id" if self.named else "transfer-id (frames)",
+            "unit": self.unit,
             "modulo": serial.MODULUS,
             **self._range.document(),
-            "limit": "window ends at",
+            "limit": say("window.ends"),
             "ends": [
-                {"id": vantage, "name": role, "role": role, "word": word}
-                for vantage, role, word in zip(
-                    self.walk.vantages(self.link),
-                    ("sender", "receiver"),
-                    ("room for", "window"),
-                    strict=True,
-                )
+                {
+                    "id": vantage,
+                    "name": say(f"role.{role}"),
+                    "role": role,
+                    "word": say(f"window.{role}"),
+                }
+                for vantage, role in zip(self.walk.vantages(self.link), ROLES, strict=True)
                 if vantage is not None
             ],
         }
@@ -440,7 +442,7 @@ class LinkPicture:
         shown = list(ways.values())[:windows]
         self.links = shown or list(links[:2])
         self.lines: list[LinkLine | WindowLine] = [
-            WindowLine(window_id(one), walk, one, _told_apart(one, shown)) for one in shown
+            WindowLine(window_id(one), walk, one, _window_unit(one, shown)) for one in shown
         ]
         if len(shown) < 2:
             several = len(self.links) > 1
@@ -566,7 +568,7 @@ class LinkPicture:
     def role(self, node: str) -> str:
         """`sender`, `receiver`, or empty for a node that is both."""
         roles = {
-            _ROLES[self.walk.vantages(link)[0] == node]
+            SENDER if self.walk.vantages(link)[0] == node else RECEIVER
             for link in self.walk.links
             if node in self.walk.vantages(link)
         }
@@ -593,10 +595,10 @@ class LinkPicture:
         sub = name.partition(":")[2] or ""
         queues = self._addresses() if name == BROKER else []
         if len(queues) == 1:
-            sub = f"queue “{visible(queues[0])}”"
-        title = "Broker" if name == BROKER else "Client"
+            sub = say("party.queue", name=visible(queues[0]))
+        title = say("party.broker" if name == BROKER else "party.client")
         if name in self.inferred:
-            title, sub = visible(f"{title} {sub}".rstrip()), "counters inferred"
+            title, sub = visible(f"{title} {sub}".rstrip()), say("party.inferred")
         return {"id": name, "role": self.role(name), "name": title, "sub": visible(sub)}
 
     def _addresses(self) -> list[str]:
@@ -616,26 +618,30 @@ class LinkPicture:
             for link in self.walk.links
             if link.connection == wire
         }
-        if sends == {True}:
-            return ["transfers", "flows"]
-        if sends == {False}:
-            return ["flows", "transfers"]
-        ends = ["from the broker", "from the client"]
+        if len(sends) == 1:
+            names = [say("wire.transfers"), say("wire.flows")]
+            return names if sends == {True} else names[::-1]
+        return self._from(left)
+
+    @staticmethod
+    def _from(left: str) -> list[str]:
+        """Names of a wire's two ways where both ends send messages."""
+        ends = [say("wire.from-broker"), say("wire.from-client")]
         return ends if left == BROKER else ends[::-1]
 
     def _columns(self) -> list[str]:
         """Heads of the table of counters; they say where the first link's are inferred."""
         ends = self.walk.vantages(self.links[0]) if self.links else (None, None)
         return [
-            f"{role}, inferred" if name in self.inferred else role
-            for role, name in zip(("sender", "receiver"), ends, strict=True)
+            say(f"inferred.{role}" if name in self.inferred else f"role.{role}")
+            for role, name in zip(ROLES, ends, strict=True)
         ]
 
     def _counter_rows(self) -> list[Doc]:
         rows: list[Doc] = []
         sessions: list[Scope] = []
         for link in self.links:
-            group = f"link {visible(link.link)}"
+            group = say("counters.link", name=visible(link.link))
             names = [*((name, True) for name in MAIN), *MORE]
             rows += [
                 {
@@ -650,12 +656,12 @@ class LinkPicture:
                 sessions.append(session_of(link))
                 rows += [
                     {
-                        "id": f"{_session_id(link)} {label}",
-                        "name": label,
-                        "group": f"session {link.session}",
+                        "id": f"{_session_id(link)} {which}",
+                        "name": say(f"windows.{which}"),
+                        "group": say("counters.session", number=link.session),
                         "compare": True,
                     }
-                    for label, *_ in WINDOWS
+                    for which, *_ in WINDOWS
                 ]
         return rows
 
@@ -695,9 +701,9 @@ class LinkPicture:
             if words:
                 which = f" ({visible(link.link)})" if len(shown) > 1 else ""
                 return {"blocked": f"{words}{which}", "going": None}
-        going = [going_words(self.walk.holding(link)) for link in shown]
-        best = next((word for word in ("may send", "nothing to send") if word in going), None)
-        return {"blocked": None, "going": best}
+        found = {going(self.walk.holding(link)) for link in shown}
+        best = next((one for one in (MAY_SEND, NO_MESSAGE) if one in found), None)
+        return {"blocked": None, "going": best and say(f"going.{best}")}
 
     def _ready(self) -> dict[str, int]:
         found: dict[str, int] = {}
@@ -721,21 +727,31 @@ class LinkPicture:
         if name == BROKER:
             ready = self._ready()
             facts += [
-                f"{number} ready" if len(self._queues) == 1 else f"{visible(queue)}: {number} ready"
+                say(
+                    "fact.ready" if len(self._queues) == 1 else "fact.ready-in",
+                    n=number,
+                    queue=visible(queue),
+                )
                 for queue, number in ready.items()
             ]
             waits = self._in_sessions()
-            facts += [f"{waits} in the session"] if waits else []
+            facts += [say("fact.in-session", n=waits)] if waits else []
         for link in sends:
             number = self.walk.number(name, link, "available")
             if name != BROKER and number is not None:
-                facts.append(f"{number} to send" + (f" ({link.link})" if len(sends) > 1 else ""))
+                facts.append(
+                    say(
+                        "fact.to-send" if len(sends) == 1 else "fact.to-send-over",
+                        n=number,
+                        link=link.link,
+                    )
+                )
         got = sum(self._received.get(link, 0) for link in takes)
         if takes and self.walk.cut is None:  # a part of a run does not tell of those before it
-            facts.append(f"{got} received")
+            facts.append(say("fact.received", n=got))
         open_ = sum(self.walk.number(name, link, "unsettled") or 0 for link in takes)
         if takes and name != BROKER:
-            facts.append(f"{open_} unsettled")
+            facts.append(say("fact.unsettled", n=open_))
         return facts[:3]
 
     def _counters(self) -> Doc:
@@ -751,9 +767,9 @@ class LinkPicture:
             sides = [
                 self.walk.counters(name, session_of(link)) for name in self.walk.vantages(link)
             ]
-            for label, *names in WINDOWS:
+            for which, *names in WINDOWS:
                 told = [shown(side, name) for side, name in zip(sides, names, strict=True)]
-                found.setdefault(f"{_session_id(link)} {label}", told)
+                found.setdefault(f"{_session_id(link)} {which}", told)
         return found
 
     def knob(self, act: str, link: Scope | None) -> int | None:
@@ -771,8 +787,8 @@ class LinkPicture:
         """The whole state in words."""
         parts: list[str] = []
         for link in self.links:
-            where = f" of {visible(link.link)}" if len(self.links) > 1 else ""
-            for role, name in zip(("Sender", "Receiver"), self.walk.vantages(link), strict=True):
+            some, name_of = ("-of" if len(self.links) > 1 else ""), visible(link.link)
+            for role, name in zip(ROLES, self.walk.vantages(link), strict=True):
                 values = self.walk.counters(name, link)
                 told = [
                     f"{spec_name(field)} {value_text(values[field])}"
@@ -780,16 +796,20 @@ class LinkPicture:
                     if field in values
                 ]
                 if told:
-                    parts.append(f"{role}{where}: {', '.join(told)}.")
+                    parts.append(say(f"words.{role}{some}", link=name_of, told=", ".join(told)))
             held = self.walk.holding(link)
             if held.known:
-                parts.append(f"What blocks the sender{where}: {brakes.words(held.brake)}.")
+                why = brakes.words(held.brake)
+                parts.append(say(f"words.blocks{some}", link=name_of, why=why))
         for name in self.nodes:
             if name in self.inferred:
-                parts.append(f"Counters of {name} are inferred from its frames.")
-        flying = len(self.walk.folding.in_flight)
-        parts.append(f"On the wire: {count(flying, 'frame')}.")
-        return " ".join(parts)
+                parts.append(say("words.inferred", who=name))
+        return " ".join([*parts, self.on_wire])
+
+    @property
+    def on_wire(self) -> str:
+        """How many frames are on the wire, in words."""
+        return say("words.wire", n=len(self.walk.folding.in_flight))
 
 
 def under_way_us(walk: Walk, flight: Flight) -> int:
@@ -816,11 +836,11 @@ def window_id(link: Scope) -> str:
     return f"window {link.connection}/{link.session}/{link.link_sender}"
 
 
-def _told_apart(link: Scope, shown: Sequence[Scope]) -> str:
-    """What tells a window from the others that are shown; empty if it is alone."""
+def _window_unit(link: Scope, shown: Sequence[Scope]) -> str:
+    """What a window's line counts, told from the others that are shown."""
     if len({one.session for one in shown}) > 1:
-        return f"session {link.session}"
-    return link.link_sender if len(shown) > 1 else ""
+        return say("window.of-session", number=link.session)
+    return say(f"window.of-{link.link_sender}" if len(shown) > 1 else "window.unit")
 
 
 def _session_id(link: Scope) -> str:

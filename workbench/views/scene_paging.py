@@ -9,32 +9,21 @@ from __future__ import annotations
 from types import MappingProxyType
 from typing import Any
 
-from workbench.languages import count
 from workbench.trace.fold import held_in
 from workbench.trace.schema import BROKER, Row
 from workbench.trace.sentences_paging import in_ram
 from workbench.trace.words import visible
 
-from .scene_link import LinkPicture
+from .scene_link import LinkPicture, say
 from .scene_walk import Flight, Walk
 
 Doc = dict[str, Any]
 
 STORE, RAM, WAY = "store:transient", "ram", "writes"
 MOST_MARKS = 2
-_COUNTERS = {
-    "ram_messages": "ready, in RAM",
-    "ram_acks": "handed out, in RAM",
-    "disk_acks": "handed out, on disk",
-    "index_acks": "handed out, small",
-    "q4": "q4: alphas at the head",
-    "q3": "q3: betas",
-    "delta": "delta",
-    "q2": "q2: betas",
-    "q1": "q1: alphas at the end",
-}
+_COUNTERS = ("ram_messages", "ram_acks", "disk_acks", "index_acks", "q4", "q3", "delta", "q2", "q1")
 _ACTS = ("stall", "wait", "set_target", "lift_target", "publish", "consume", "acknowledge", "alarm")
-_MORE = ("quota", "left of it", "credit with the store", "the store has still to write")
+_MORE = ("quota", "left", "credit", "to-write")
 
 
 def number(value: int) -> str:
@@ -106,7 +95,7 @@ class PagingPicture(LinkPicture):
             path = [[times[place], 0.0], [times[-1 if end is None else end], 1.0]]
             if end is None:
                 path[-1][1] = 0.5
-            words = f"{count(paged, 'message')} to the message store"
+            words = say("paging.frame", n=paged)
             doc = {"id": f"p{row.seq}", "link": WAY, "way": "back", "kind": "write", "path": path}
             short = f"{paged // 1000}k" if paged >= 1000 else str(paged)
             found.append((place, doc | {"text": short, "name": words, "short": words}))
@@ -131,37 +120,40 @@ class PagingPicture(LinkPicture):
     def head(self) -> Doc:
         """What does not change in the run."""
         marks = [
-            {"at": target, "text": f"target {number(target)}", "kind": "low"}
+            {"at": target, "text": say("paging.target", n=number(target)), "kind": "low"}
             for target in self._targets
         ]
+        names = [say("paging.grants"), say("paging.to-disk")]
+        first = {"at": self._start, "text": say("paging.at-first"), "kind": "high"}
         return {
             "layout": self.layout,
             "nodes": [self.node(name) for name in self.nodes],
-            "links": [
-                {"id": WAY, "from": STORE, "to": BROKER, "names": ["grants", "messages to disk"]}
-            ],
+            "links": [{"id": WAY, "from": STORE, "to": BROKER, "names": names}],
             "lines": [],
             "gauges": [
                 {
                     "id": RAM,
                     "on": BROKER,
-                    "name": "messages in RAM",
+                    "name": say("paging.in-ram"),
                     "top": self._top,
-                    "marks": [*marks, {"at": self._start, "text": "at first", "kind": "high"}],
+                    "marks": [*marks, first],
                 }
             ],
             "counters": {
-                "columns": ["now"],
-                "rows": [{"id": name, "name": name} for name in (*_MORE, *_COUNTERS.values())],
+                "columns": [say("paging.now")],
+                "rows": [
+                    {"id": name, "name": say(f"paging-counter.{name}")}
+                    for name in (*_MORE, *_COUNTERS)
+                ],
             },
         }
 
     def node(self, name: str) -> Doc:
         """The store or the queue."""
         if name == BROKER:
-            title, sub = f"RAM: {visible(self._queue)}", ""
+            title, sub = say("paging.ram", queue=visible(self._queue)), ""
         else:
-            title, sub = "Message store", "transient messages"
+            title, sub = say("paging.store"), say("paging.transient")
         return {"id": name, "role": self.role(name), "name": title, "sub": sub}
 
     # -- what is so now ---------------------------------------------------------------------
@@ -188,8 +180,11 @@ class PagingPicture(LinkPicture):
         """Everything after the row taken last."""
         text = ""
         if self._quota:
-            text = f"quota {number(self._quota)}: {number(self._left)} left"
-            text += ", blocked: no credit" if self._stopped else ""
+            text = say(
+                "paging.quota-blocked" if self._stopped else "paging.quota",
+                quota=number(self._quota),
+                left=number(self._left),
+            )
         gauge: Doc = {"level": self._level, "stopped": self._stopped, "text": text or None}
         return {
             "nodes": {name: self.node_state(name) for name in self.nodes},
@@ -202,15 +197,19 @@ class PagingPicture(LinkPicture):
     def node_state(self, name: str) -> Doc:
         """A party's words."""
         if name == BROKER:
-            facts = [f"{number(self._level)} in RAM", f"{number(self._on_disk)} on disk"]
-            return {"facts": facts}
-        credit = "" if self._credit is None else f"credit for {number(self._credit)} more"
-        waits = f"{number(self._waiting)} wait to be written" if self._waiting else None
-        hangs = f"hangs: {waits}" if self._hung and waits else "hangs" if self._hung else None
-        return {"sub": credit, "blocked": hangs, "going": None if hangs else waits, "facts": []}
+            ram, disk = number(self._level), number(self._on_disk)
+            return {"facts": [say("fact.in-ram", n=ram), say("fact.on-disk", n=disk)]}
+        has_credit, waits = self._credit is not None, bool(self._waiting)
+        sub = say("paging.credit", n=number(self._credit or 0)) if has_credit else ""
+        blocked = going = None
+        if self._hung:
+            blocked = say("paging.hangs" if waits else "party.hangs", n=number(self._waiting))
+        elif waits:
+            going = say("paging.waits", n=number(self._waiting))
+        return {"sub": sub, "blocked": blocked, "going": going, "facts": []}
 
     def _counters(self) -> Doc:
-        found: Doc = {title: [self._ram.get(name)] for name, title in _COUNTERS.items()}
+        found: Doc = {name: [self._ram.get(name)] for name in _COUNTERS}
         values = (self._quota, self._left, self._credit, self._waiting)
         return found | {name: [value] for name, value in zip(_MORE, values, strict=True)}
 
@@ -220,15 +219,15 @@ class PagingPicture(LinkPicture):
 
     def words(self) -> str:
         """The whole state in words."""
-        told = [f"In RAM: {count(self._level, 'message')}; on disk alone: {self._on_disk}."]
+        told = [say("paging-words.ram", n=self._level, disk=self._on_disk)]
         if self._ram.get("target") is not None:
-            told.append(f"Target: {self._ram['target']}.")
+            told.append(say("paging-words.target", n=self._ram["target"]))
         if self._quota:
-            told.append(f"Quota {self._quota}, {self._left} left.")
+            told.append(say("paging-words.quota", quota=self._quota, left=self._left))
         if self._credit is not None:
-            told.append(f"Credit with the message store: {self._credit}.")
+            told.append(say("paging-words.credit", n=self._credit))
         if self._stopped:
-            told.append("Paging is blocked: no credit with the message store.")
+            told.append(say("paging-words.blocked"))
         if self._waiting:
-            told.append(f"The store has {count(self._waiting, 'message')} still to write.")
+            told.append(say("paging-words.to-write", n=self._waiting))
         return " ".join(told)

@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from workbench.languages import count
 from workbench.scenarios.commit_beliefs import COMMIT_BELIEFS, CommitBelief
 from workbench.trace.replicas import DOWN, LEADER, Node, Replicas
 from workbench.trace.schema import CLIENT, Row
 from workbench.trace.words import duration
 
-from .scene_link import LinkPicture
+from .scene_link import LinkPicture, piece_of, say
 from .scene_walk import Flight, Path, Walk
 
 Doc = dict[str, Any]
@@ -84,10 +83,10 @@ class QuorumPicture(LinkPicture):
             return ""
         leader, here = story.leader.at(step), row.vantage.partition(":")[2]
         have = sum(node.saved.at(step) >= entry for node in story.nodes.values())
-        words = f"Now {have} of {len(story.nodes)} disks have entry {entry}: a majority."
+        words = say("quorum.majority", have=have, all=len(story.nodes), entry=entry)
         if not leader or here == leader:
             return words
-        return f"{words} The leader {leader} knows it when {here}'s reply arrives."
+        return f"{words} {say('quorum.reply-comes', leader=leader, node=here)}"
 
     # -- rows -------------------------------------------------------------------------------
 
@@ -109,10 +108,8 @@ class QuorumPicture(LinkPicture):
         shown["at"] = commit = self._commit(step)
         shown["limit"] = upto = max(shown["limit"], belief.upto(disks, logs))
         if upto != commit and shown["differs"] is None:
-            shown["differs"] = (
-                f"Your rule: committed up to entry {upto}. The rule: up to entry {commit}, for"
-                f" {belief.because}."
-            )
+            because = belief.because
+            shown["differs"] = say("rules.commit", yours=upto, rule=commit, because=because)
 
     def _commit(self, step: int) -> int:
         """The last entry that some replica knows to be committed."""
@@ -206,20 +203,22 @@ class QuorumPicture(LinkPicture):
         end = t + takes
         if (a, b) in story.cuts.at(place + 1) or (fault and self.walk.times[fault] <= end):
             return None
-        words = f"on disk to {upto}"
+        words = say("quorum.replied", entry=upto)
         return {
             "id": f"k{self.walk.rows[place].seq}",
             "link": f"{a}-{b}",
             "way": "there" if here == a else "back",
             "kind": "acknowledgement",
-            "name": f"reply of {here} to the leader {leader}: {words}",
+            "name": say("quorum.reply", node=here, leader=leader, entry=upto),
             "short": words,
             "path": [[t, 0.0], [round(end, 5), 1.0]],
         }
 
     def _write(self, row: Row, here: str, number: str, path: Path) -> Doc:
         first, last = int(row.extra["first"]), int(row.extra["last"])
-        words = f"entry {first}" if first == last else f"entries {first} to {last}"
+        words = piece_of(
+            "quorum.entry" if first == last else "quorum.entries", first=first, last=last
+        )
         a, b = self._pair(here, str(row.kind))
         return {
             "id": number,
@@ -227,8 +226,8 @@ class QuorumPicture(LinkPicture):
             "way": "there" if here == a else "back",
             "kind": "write",
             "text": str(last)[-3:],
-            "name": f"{words}, from {here} to {row.kind}",
-            "short": words,
+            "name": say("quorum.write", entries=words, node=here, to=row.kind),
+            "short": str(words),
             "path": [list(point) for point in path],
         }
 
@@ -270,22 +269,23 @@ class QuorumPicture(LinkPicture):
                 {
                     "id": BARS,
                     "style": "bars",
-                    "unit": "log",
+                    "unit": say("quorum.log"),
                     "range": [self._before + 1, max(self._before + 1, most) + 1],
                     "majority": self.story.majority,
                     "ends": [{"id": name, "name": name, "role": ""} for name in names],
                 }
             ],
             "disks": [
-                {"id": f"disk {name}", "on": name, "name": f"disk of {name}"} for name in names
+                {"id": f"disk {name}", "on": name, "name": say("quorum.disk", node=name)}
+                for name in names
             ],
             "legend": [
-                {"mark": "memory", "text": "in memory"},
-                {"mark": "disk", "text": "on disk"},
+                {"mark": "memory", "text": say("quorum.in-memory")},
+                {"mark": "disk", "text": say("quorum.on-disk")},
             ],
             "counters": {
                 "columns": names,
-                "rows": [{"id": name, "name": name} for name in _COLUMNS],
+                "rows": [{"id": name, "name": say(f"quorum-counter.{name}")} for name in _COUNTERS],
             },
             "rules": [{"id": name, "name": name} for name in self._rules],
         }
@@ -294,7 +294,7 @@ class QuorumPicture(LinkPicture):
         """The publisher, or a replica."""
         if name in self.story.nodes:
             return {"id": name, "role": "", "name": name}
-        return super().node(name) | {"name": "Publisher", "sub": ""}
+        return super().node(name) | {"name": say("quorum.publisher"), "sub": ""}
 
     # -- what is so now ---------------------------------------------------------------------
 
@@ -327,7 +327,7 @@ class QuorumPicture(LinkPicture):
             "disks": {f"disk {name}": self._disk(node) for name, node in story.nodes.items()},
             "counters": {
                 name: [get(node, step) for node in story.nodes.values()]
-                for name, get in _COLUMNS.items()
+                for name, get in _COUNTERS.items()
             },
         }
 
@@ -338,14 +338,15 @@ class QuorumPicture(LinkPicture):
         if node is None:
             state = super().node_state(name)
             done = self.story.confirmed.at(step)
-            return state | {"facts": [f"{self._sent} sent", f"{done} confirmed"]}
+            facts = [say("fact.sent", n=self._sent), say("fact.confirmed", n=done)]
+            return state | {"facts": facts}
         role, term = node.role.at(step), node.term.at(step)
         stall = self.story.stall.at(step)
         return {
-            "sub": f"{role}, term {term}" if term and role != DOWN else role,
+            "sub": say("quorum.role", role=role, term=term) if term and role != DOWN else role,
             "down": role == DOWN,
             "leads": role == LEADER and self.story.leader.at(step) == name,
-            "blocked": f"no majority: {stall}" if stall and role == LEADER else None,
+            "blocked": say("quorum.stalled", why=stall) if stall and role == LEADER else None,
         }
 
     def _disk(self, node: Node) -> Doc:
@@ -371,23 +372,21 @@ class QuorumPicture(LinkPicture):
         step = self.step
         parts = []
         for name, node in self.story.nodes.items():
-            parts.append(
-                f"{name} {node.role.at(step)}: log to {node.last.at(step)}, on disk to"
-                f" {node.saved.at(step)}, commit {node.commit.at(step)}."
-            )
-        parts.append(f"Confirmed: {count(self.story.confirmed.at(step), 'message')}.")
+            told = {key: get(node, step) for key, get in _COUNTERS.items()}
+            parts.append(say("quorum-words.node", node=name, **told))
+        parts.append(say("quorum-words.confirmed", n=self.story.confirmed.at(step)))
         if stall := self.story.stall.at(step):
-            parts.append(f"No majority: {stall}.")
+            parts.append(say("quorum-words.stalled", why=stall))
         return f"{' '.join(parts)} {super().words()}"
 
 
-_COLUMNS = {
+_COUNTERS = {
     "role": lambda node, step: node.role.at(step),
     "term": lambda node, step: node.term.at(step),
-    "log to": lambda node, step: node.last.at(step),
-    "on disk to": lambda node, step: node.saved.at(step),
+    "log": lambda node, step: node.last.at(step),
+    "disk": lambda node, step: node.saved.at(step),
     "commit": lambda node, step: node.commit.at(step),
     "applied": lambda node, step: node.applied.at(step),
-    "in fsync": lambda node, step: node.syncing.at(step),
-    "wait for fsync": lambda node, step: node.waiting.at(step),
+    "fsync": lambda node, step: node.syncing.at(step),
+    "waiting": lambda node, step: node.waiting.at(step),
 }

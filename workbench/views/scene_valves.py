@@ -11,19 +11,19 @@ from workbench.trace.fold import Scope
 from workbench.trace.schema import BROKER, Row
 from workbench.trace.words import visible
 
-from .scene_link import LinkPicture
+from .scene_link import LinkPicture, say
 from .scene_walk import Walk
 
 Doc = dict[str, Any]
 
-# The valves in the order of `brakes.ORDER`: brake and name. A sender without a message is held by
+# The brakes that are valves, in the order of `brakes.ORDER`. A sender without a message is held by
 # nothing: what it has to send stands in its node.
-VALVES: tuple[tuple[str, str], ...] = (
-    (brakes.UNCONFIRMED, "unconfirmed"),
-    (brakes.LINK_CREDIT, "link credit"),
-    (brakes.ALARM, "alarm"),
-    (brakes.SESSION_WINDOW, "session window"),
-    (brakes.TCP, "TCP"),
+VALVES = (
+    brakes.UNCONFIRMED,
+    brakes.LINK_CREDIT,
+    brakes.ALARM,
+    brakes.SESSION_WINDOW,
+    brakes.TCP,
 )
 
 
@@ -32,9 +32,9 @@ def counters(held: Held) -> dict[str, int | str | None]:
     return {
         brakes.UNCONFIRMED: held.unconfirmed,
         brakes.LINK_CREDIT: held.link_credit,
-        brakes.ALARM: " and ".join(held.alarms) if held.alarms else "none",
+        brakes.ALARM: say("valves.and").join(held.alarms) or say("valves.no-alarm"),
         brakes.SESSION_WINDOW: held.window,
-        brakes.TCP: "takes no more" if held.full else "takes octets",
+        brakes.TCP: say("valves.full" if held.full else "valves.flows"),
     }
 
 
@@ -59,7 +59,7 @@ class ValvesPicture(LinkPicture):
         told = [counters(one) for one in held]
         self._most = {
             brake: max((n for one in told if isinstance(n := one[brake], int)), default=0)
-            for brake, _ in VALVES
+            for brake in VALVES
         }
         self._hung = False
 
@@ -85,37 +85,38 @@ class ValvesPicture(LinkPicture):
     def head(self) -> Doc:
         """What does not change in the run."""
         return super().head() | {
-            "valves": [{"id": f"valve {brake}", "name": name} for brake, name in VALVES],
-            "disks": [{"id": "queue", "on": BROKER, "name": "queue"}],
+            "valves": [{"id": f"valve {brake}", "name": say(f"valve.{brake}")} for brake in VALVES],
+            "disks": [{"id": "queue", "on": BROKER, "name": say("valves.disk")}],
         }
 
     def node(self, name: str) -> Doc:
         """The application, or the queue."""
         node = super().node(name)
         if name == BROKER:
-            return node | {"name": "Queue", "sub": f"broker, “{visible(self.queue)}”"}
-        return node | {"name": "Application"}
+            sub = say("valves.at-broker", queue=visible(self.queue))
+            return node | {"name": say("valves.queue"), "sub": sub}
+        return node | {"name": say("valves.application")}
 
     def state(self) -> Doc:
         """Everything after the row taken last."""
         held = self.walk.holding(self.link)
+        hangs = say("party.hangs") if self._hung else ""
         return super().state() | {
             "valves": self._valves(held),
-            "disks": {"queue": {"hung": self._hung, "text": "hangs" if self._hung else ""}},
+            "disks": {"queue": {"hung": self._hung, "text": hangs}},
         }
 
     def _valves(self, held: Held) -> Doc:
         found: Doc = {}
         values = counters(held)
         blocked = brakes.is_blocked(held.brake)
-        for brake, _ in VALVES:
+        for brake in VALVES:
             value, most, closed = values[brake], self._most[brake], brake in held.brakes
-            read = "not told" if value is None else str(value)
-            state: Doc = {
-                "closed": closed,
-                "limiting": blocked and held.brake == brake,
-                "read": f"{value} of {most}" if isinstance(value, int) else read,
-            }
+            read = say("valves.not-told") if value is None else str(value)
+            if isinstance(value, int):
+                read = say("valves.of", n=value, most=most)
+            limiting = blocked and held.brake == brake
+            state: Doc = {"closed": closed, "limiting": limiting, "read": read}
             if isinstance(value, int) and most:
                 state |= {"left": value, "of": most}
             found[f"valve {brake}"] = state

@@ -13,6 +13,7 @@ import html
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, NamedTuple
 
 import ipywidgets as widgets
@@ -30,6 +31,8 @@ from bokeh.models import (
 from bokeh.plotting import figure
 from bokeh.resources import INLINE
 from jupyter_bokeh.widgets import BokehModel
+
+from workbench.languages import phrase
 
 from . import theme
 from .stills import Still
@@ -62,6 +65,7 @@ _LEGEND_ROW = 26  # px
 # A legend is made of elements, whose colours Bokeh reads before they are in the page.
 LEGEND_SHEET = f":host{{background:{_PAPER}!important}}.bk-label{{color:{_INK}!important}}"
 
+say = partial(phrase, "charts")
 Points = Sequence[tuple[float, float]]
 Steps = Sequence[tuple[int, float | None]]
 """(time in µs, value) at each change of a counter; None where it cannot be known."""
@@ -141,7 +145,7 @@ class Chart(Still, widgets.VBox):
         self.words = words
         self.picture = FigureWidget(figure)
         text = widgets.HTML(f"<pre>{html.escape(words)}</pre>")
-        self.twin = widgets.Accordion(children=[text], titles=("The chart in words",))
+        self.twin = widgets.Accordion(children=[text], titles=(say("chart.in-words"),))
         super().__init__(children=[self.picture, self.twin])
 
     def move(self, at_us: int) -> None:
@@ -271,7 +275,7 @@ def _aligned(title: str, *grids: Grid) -> str:
 def number(value: float | None) -> str:
     """A value as charts and their words write it."""
     if value is None:
-        return "not known"
+        return say("chart.not-known")
     return f"{value:,.0f}" if abs(value) >= 10 or value == int(value) else f"{value:,.2g}"
 
 
@@ -318,7 +322,8 @@ def time_chart(
     scale, short = (1_000_000, "s") if seconds else (1_000, "ms")
     drawn = dict(lines or {})
     shaded = [Stretch(*one) for one in stretches]
-    chart = paper(title, across=f"time ({short})", up=unit, width=width, height=height)
+    across = say("time.axis", unit=short)
+    chart = paper(title, across=across, up=unit, width=width, height=height)
     values = [value for steps in drawn.values() for _, value in steps if value is not None]
     if top is None:
         top = max(values, default=1) * 1.08 + 0.5
@@ -333,7 +338,8 @@ def time_chart(
         if steps
     ]
     if curves:
-        tips = [("", "$name"), ("at", f"@x{{0,0.000}} {short}"), ("value", "@y{0,0.[00]}")]
+        at, value = (say("time.at"), f"@x{{0,0.000}} {short}"), (say("time.value"), "@y{0,0.[00]}")
+        tips = [("", "$name"), at, value]
         chart.add_tools(HoverTool(renderers=curves, tooltips=tips, mode="vline"))
     for time_us, text in marks:
         _label(chart, time_us / scale, top, text, 12, y_offset=-16, x_offset=28, name="mark")
@@ -408,7 +414,7 @@ def _shades(chart: Any, shaded: Sequence[Stretch], scale: int, top: float) -> No
             "left": [one.begin_us / scale for one in spans],
             "right": [one.end_us / scale for one in spans],
         }
-        told = {"legend_label": f"blocked: {name}"} if brake else {}
+        words = say("time.blocked", brake=name) if brake else name
         chart.quad(
             left="left",
             right="right",
@@ -422,8 +428,8 @@ def _shades(chart: Any, shaded: Sequence[Stretch], scale: int, top: float) -> No
             hatch_color=style.colour,
             hatch_alpha=0.35,
             hatch_scale=9,
-            name=f"blocked: {name}" if brake else name,
-            **told,
+            name=words,
+            **({"legend_label": words} if brake else {}),
         )
         for one in () if brake else spans:
             middle = (one.begin_us + one.end_us) / 2 / scale
@@ -435,7 +441,7 @@ def _lanes(chart: Any, shaded: Sequence[Stretch], scale: int, short: str) -> Non
     labels: dict[float, str] = {}
     for place, (name, spans) in enumerate(reversed(_by_name(shaded).items())):
         most = max(one.amount for one in spans)
-        labels[place + LANE / 2] = f"{name}, up to {number(most)}"
+        labels[place + LANE / 2] = say("time.lane", name=name, most=number(most))
         style = _style(name)
         data = {
             "left": [one.begin_us / scale for one in spans],
@@ -459,8 +465,8 @@ def _lanes(chart: Any, shaded: Sequence[Stretch], scale: int, short: str) -> Non
             hatch_scale=8,
             name=name,
         )
-        from_to = f"@left{{0.0}} {short} to @right{{0.0}} {short}"
-        tips = [("", name), ("from", from_to), ("how many", "@amount")]
+        between = say("time.to", begin=f"@left{{0.0}} {short}", end=f"@right{{0.0}} {short}")
+        tips = [("", name), (say("time.from"), between), (say("time.how-many"), "@amount")]
         chart.add_tools(HoverTool(renderers=[bars], tooltips=tips))
     chart.yaxis.ticker = list(labels)
     chart.yaxis.major_label_overrides = labels
@@ -481,20 +487,29 @@ def _time_words(
         if known:
             extremes = (steps[0][1], min(known), max(known), steps[-1][1])
             told.append((name, *map(number, extremes), f"{len(steps):,}"))
-    head = [("line", "first", "lowest", "highest", "last", "changes")]
+    head = [tuple(say(f"column.{name}") for name in _COLUMNS)]
 
     def ms(time_us: float) -> str:
         return f"{time_us / scale:,.1f} {short}"
 
     spans = []
     for name, some in _by_name(shaded).items():
-        share = f"{ms(sum(one.end_us - one.begin_us for one in some))} of {ms(end_us)}"
-        between = f"from {ms(some[0].begin_us)} to {ms(some[-1].end_us)}"
+        shaded_us = sum(one.end_us - one.begin_us for one in some)
+        share = say("time.share", part=ms(shaded_us), all=ms(end_us))
         most = max(one.amount for one in some)
-        amount = f", up to {number(most)} at once" if most > 1 else ""
-        spans.append((name, share, f"in {len(some):,}, {between}{amount}"))
-    shades = [("shaded", "how long", "stretches")]
+        where = say(
+            "time.stretches-of" if most > 1 else "time.stretches",
+            n=len(some),
+            begin=ms(some[0].begin_us),
+            end=ms(some[-1].end_us),
+            most=number(most),
+        )
+        spans.append((name, share, where))
+    shades = [(say("column.shaded"), say("column.how-long"), say("column.stretches"))]
     return _aligned(title, told and head + told, spans and shades + spans)
+
+
+_COLUMNS = ("line", "first", "lowest", "highest", "last", "changes")
 
 
 # -- over a number ------------------------------------------------------------------------------
@@ -563,7 +578,7 @@ def curve_chart(
 def bar_chart(
     values: Mapping[str, float],
     *,
-    unit: str = "messages per second",
+    unit: str | None = None,
     title: str = "",
     width: int = 720,
     height: int = 280,
@@ -573,12 +588,13 @@ def bar_chart(
 
     Args:
         values: name to value, in the order in which the bars stand.
-        unit: of the values.
+        unit: of the values; messages per second if None.
         title: above the bars.
         width: in pixels, at most.
         height: in pixels.
         use: called with the place of a bar that is clicked, from 0.
     """
+    unit = say("bars.rate") if unit is None else unit
     names, looks = list(values), [LOOKS[place % len(LOOKS)] for place in range(len(values))]
     source = ColumnDataSource(
         {
@@ -685,11 +701,11 @@ def outcome_map(
                     size=10,
                     fill_color=look.colour,
                     line_color=theme.INK,
-                    legend_label=f"run: {name}",
+                    legend_label=say("outcomes.run", outcome=name),
                     name=f"runs: {name}",
                 )
             )
-    tips = [(across, "@x{0.0}"), (up, "@y{0.0}"), ("this run", "@words")]
+    tips = [(across, "@x{0.0}"), (up, "@y{0.0}"), (say("outcomes.this-run"), "@words")]
     chart.add_tools(HoverTool(renderers=drawn, tooltips=tips))
     chart.scatter(
         "x",
@@ -700,7 +716,7 @@ def outcome_map(
         fill_alpha=0,
         line_color=theme.INK,
         line_width=3,
-        legend_label="your choice",
+        legend_label=say("outcomes.choice"),
         name="now",
     )
     legend(chart, "below")

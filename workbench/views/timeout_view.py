@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 import ipywidgets as widgets
 
-from .charts import Chart, outcome_map
+from .charts import Chart, outcome_map, say
 from .stage_widget import StageWidget
 from .stills import Still
 
@@ -65,9 +65,13 @@ class TimeoutView(Still, widgets.VBox):
         step = 100
         # A little more than the slowest wire of the drawn runs, so that no mark lies on the edge.
         self._most_latency_us = max(plan.latencies_us) * 5 // 4
-        self.timeout = _slider("time-out (µs)", timeout_us, plan.most_us, step)
+        self.timeout = _slider(say("timeout.slider"), timeout_us, plan.most_us, step)
         self.latency = _slider(
-            "round trip (µs)", 2 * latency_us, 2 * self._most_latency_us, 2 * step, least=2 * step
+            say("timeout.trip-slider"),
+            2 * latency_us,
+            2 * self._most_latency_us,
+            2 * step,
+            least=2 * step,
         )
         self.line = widgets.HTML(layout={"min_height": "28px"})
         self.chart = self._chart()
@@ -109,10 +113,10 @@ class TimeoutView(Still, widgets.VBox):
             runs,
             dict(zip(plan.names, edges, strict=True)),
             [_ms(trip) for trip in trips],
-            across="time-out of the receiver (ms)",
-            up="round trip (ms)",
+            across=say("timeout.across"),
+            up=say("timeout.up"),
             now=self._now(),
-            title="Which ending comes",
+            title=say("timeout.chart"),
         )
 
     def _now(self) -> tuple[float, float]:
@@ -126,7 +130,7 @@ class TimeoutView(Still, widgets.VBox):
 
     def _title(self) -> str:
         timeout, trip = self._now()
-        return f"Get one message or give up: time-out {timeout:g} ms, round trip {trip:g} ms"
+        return say("timeout.title", timeout=timeout, trip=trip)
 
     def _tell(self) -> None:
         self.line.value = (
@@ -136,7 +140,8 @@ class TimeoutView(Still, widgets.VBox):
 
     def __repr__(self) -> str:
         timeout, trip = self._now()
-        head = f"time-out {timeout:g} ms, round trip {trip:g} ms. {self.plan.told(self.run)}"
+        head = say("timeout.now", timeout=timeout, trip=trip)
+        head = f"{head} {self.plan.told(self.run)}"
         return f"{head}\n\n{self.chart.words}\n\n{self.stage.still()}"
 
 

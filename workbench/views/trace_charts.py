@@ -17,7 +17,7 @@ from workbench.trace.braking import Held, blocked_intervals, held_by, links_of
 from workbench.trace.fold import Scope, link_scope
 from workbench.trace.schema import BROKER, CLIENT, OBSERVED, Row
 
-from .charts import MOST_POINTS, Chart, Steps, Stretch, time_chart
+from .charts import MOST_POINTS, Chart, Steps, Stretch, say, time_chart
 
 DIP = 0.97
 """A window below this share of the usual rate is in a dip."""
@@ -26,13 +26,9 @@ BURST = 2.0
 """The chart ends at so many times the usual rate; what is above has its number written to it."""
 US_PER_S = 1_000_000
 
-SENDER, RECEIVER, CAPTURE = "sender's view", "receiver's view", "capture point"
-COUNTERS = {
-    "link credit (sender)": "link_credit",
-    "unconfirmed (broker)": "unconfirmed",
-    "session window (frames)": "window",
-}
-"""Line to attribute of `Held`."""
+SENDER, RECEIVER, CAPTURE = SIDES = ("sender", "receiver", "capture")
+COUNTERS = ("link_credit", "unconfirmed", "window")
+"""Attributes of `Held` that are lines."""
 
 Window = tuple[int, int]
 """Where it begins, in microseconds, and the messages in it."""
@@ -52,11 +48,11 @@ def busiest_link(rows: Sequence[Row]) -> Scope | None:
 
 
 def credit_steps(rows: Sequence[Row], link: Scope) -> dict[str, Steps]:
-    """Link credit as each end has it, or as the capture point has it.
+    """Link credit as each end has it, or as the capture point has it, by whose view it is in words.
 
     A counter that cannot be known makes a gap: its value is None until it is known.
     """
-    found: dict[str, list[tuple[int, float | None]]] = {SENDER: [], RECEIVER: [], CAPTURE: []}
+    found: dict[str, list[tuple[int, float | None]]] = {side: [] for side in SIDES}
     for row in rows:
         if link_scope(row) != link:
             continue
@@ -68,7 +64,7 @@ def credit_steps(rows: Sequence[Row], link: Scope) -> dict[str, Steps]:
         value = None if unknown else int(credit)
         if not steps or steps[-1][1] != value:
             steps.append((row.t_us, value))
-    return {side: steps for side, steps in found.items() if steps}
+    return {say(f"view.{side}"): steps for side, steps in found.items() if steps}
 
 
 def _side(row: Row, link: Scope) -> str:
@@ -102,10 +98,10 @@ def credit_chart(
     return time_chart(
         credit_steps(rows, link) if link else {},
         end_us=rows[-1].t_us if rows else 0,
-        unit="link-credit (messages)",
+        unit=say("credit.unit"),
         stretches=blocked_intervals(rows, held_by(rows, link)) if link else (),
         at_us=at_us,
-        title=title or (f"Link credit of {link.link}" if link else "No link in these rows"),
+        title=title or (say("credit.title", link=link.link) if link else say("credit.no-link")),
         width=width,
         height=height,
     )
@@ -119,11 +115,11 @@ def chosen_link(rows: Sequence[Row], link: Scope | str | None) -> Scope:
     """
     links = links_of(rows, sender=CLIENT) or links_of(rows)
     if not links:
-        raise ValueError("no link in these rows: a chart needs one over which somebody sends")
+        raise ValueError(say("brakes.no-link"))
     found = [one for one in links if link in (None, one, one.link)]
     if not found:
         listed = ", ".join(str(one.link) for one in links)
-        raise ValueError(f"no link {link!r} sends in this run; there are: {listed}")
+        raise ValueError(say("brakes.no-such-link", link=repr(link), listed=listed))
     return found[0]
 
 
@@ -163,12 +159,12 @@ def brake_chart(
     chosen = chosen_link(rows, link)
     held = held_by(rows, chosen)
     return time_chart(
-        {name: _counter_steps(rows, held, field) for name, field in COUNTERS.items()},
+        {say(f"brakes.{name}"): _counter_steps(rows, held, name) for name in COUNTERS},
         end_us=rows[-1].t_us,
-        unit="messages or frames",
+        unit=say("brakes.unit"),
         stretches=blocked_intervals(rows, held),
         at_us=at_us,
-        title=title or f"What blocks {chosen.link}",
+        title=title or say("brakes.title", link=chosen.link),
         width=width,
         height=height,
     )
@@ -237,7 +233,7 @@ def dips(windows: Sequence[Window]) -> list[Dip]:
 def rate_chart(
     windows: Iterable[Window],
     *,
-    title: str = "Messages a second",
+    title: str = "",
     width: int = 900,
     height: int = 260,
 ) -> Chart:
@@ -248,7 +244,7 @@ def rate_chart(
 
     Args:
         windows: where each begins, microseconds, and its messages; all of the same length.
-        title: above the chart.
+        title: above the chart; what it counts if empty.
         width: in pixels, at most.
         height: in pixels.
 
@@ -263,9 +259,9 @@ def rate_chart(
     usual = median([rate for _, rate in rates] or [1])
     top = min(max((rate for _, rate in rates), default=1), BURST * usual) * 1.05 or 1
     return time_chart(
-        {"rate": rates},
+        {say("rate.line"): rates},
         end_us=windows[-1][0] + size if windows else 0,
-        unit="messages a second",
+        unit=say("rate.unit"),
         stretches=[Stretch(dip.start_us, dip.end_us, dip.name) for dip in dips(windows)],
         marks=[
             (start, f"\N{BLACK UP-POINTING TRIANGLE} {rate:,.0f}")
@@ -274,7 +270,7 @@ def rate_chart(
         ],
         top=top,
         seconds=True,
-        title=title,
+        title=title or say("rate.title"),
         width=width,
         height=height,
     )
@@ -285,7 +281,7 @@ def held_chart(
     *,
     window_us: int,
     end_us: int,
-    title: str = "Links blocked, window by window",
+    title: str = "",
     width: int = 900,
     height: int = 220,
 ) -> Chart:
@@ -295,7 +291,7 @@ def held_chart(
         rows: `window_start_us`, `brake` and `links`, as `analysis.overview.held` answers.
         window_us: length of a window, microseconds.
         end_us: where the time axis ends.
-        title: above the chart.
+        title: above the chart; what it counts if empty.
         width: in pixels, at most.
         height: in pixels.
 
@@ -310,7 +306,7 @@ def held_chart(
         stretches=[Stretch(start, start + window_us, *what) for start, *what in starts],
         lanes=True,
         seconds=True,
-        title=title,
+        title=title or say("held.title"),
         width=width,
         height=height,
     )
@@ -318,7 +314,4 @@ def held_chart(
 
 def _checked(count: int) -> None:
     if count > MOST_POINTS:
-        raise ValueError(
-            f"{count:,} points are too many for a chart, {MOST_POINTS:,} are drawn at most:"
-            " aggregate first, with a longer window"
-        )
+        raise ValueError(say("chart.too-many", n=count, most=MOST_POINTS))

@@ -11,13 +11,12 @@ from typing import Any
 
 from bokeh.models import ColumnDataSource, HoverTool, TapTool
 
-from workbench.languages import count
 from workbench.sim.explorer import Exploration
 
 from . import theme
 from .charts import legend, paper
 from .lattice_layout import Places, graph_of, places
-from .lattice_words import BAD, GOOD, bad_levels, state_parts
+from .lattice_words import BAD, GOOD, bad_levels, say, state_parts
 
 MOST_DRAWN = 400
 WIDTH, WIDEST = 900, 1150
@@ -112,7 +111,12 @@ class LatticePicture:
 
     def _canvas(self, title: str, height: int) -> None:
         self.figure = paper(
-            title, across="moves made", width=WIDTH, height=height, tools=_TOOLS, active_drag=None
+            title,
+            across=say("column.moves"),
+            width=WIDTH,
+            height=height,
+            tools=_TOOLS,
+            active_drag=None,
         )
         self.figure.max_width = WIDEST
         self.figure.ygrid.visible = False
@@ -146,8 +150,8 @@ class LatticePicture:
                 "marker": ["diamond" if node in bad else "circle" for node in nodes],
                 "colour": [theme.VERMILLION if node in bad else theme.SKY for node in nodes],
                 "size": [11 if node in bad else 8 for node in nodes],
-                "verdict": [BAD if node in bad else GOOD for node in nodes],
-                "moves": [f"after {count(depth, 'move')}" for depth in self._depths],
+                "verdict": [say("state.bad" if node in bad else "state.good") for node in nodes],
+                "moves": [say("state.after", n=depth) for depth in self._depths],
                 "sender": [part[0] for part in parts],
                 "receiver": [part[1] for part in parts],
                 "wire": [part[2] for part in parts],
@@ -176,10 +180,10 @@ class LatticePicture:
     def _count(self, title: str) -> None:
         """Too many to draw: how many states there are at each depth, good and bad."""
         found = self.found
-        text = f"{found.states:,} states are too many to draw one by one: counted by depth"
+        text = say("picture.counted", n=found.states)
         self._canvas(f"{title}: {text}" if title else text, 340)
         chart = self.figure
-        chart.yaxis.axis_label = "states"
+        chart.yaxis.axis_label = say("column.states")
         levels, bad = found.levels(), bad_levels(found)
         self._marks = data = ColumnDataSource(
             {
@@ -198,7 +202,9 @@ class LatticePicture:
                 line_color=theme.INK, hatch_pattern="diagonal_cross", hatch_color=theme.INK,
                 hatch_alpha=0.4, nonselection_hatch_alpha=0.4, source=data, **same),
         ]  # fmt: skip
-        tips = [("moves made", "@depth"), ("states", "@top{0,0}"), ("bad", f"@{BAD}{{0,0}}")]
+        shown = ("@depth", "@top{0,0}", f"@{BAD}{{0,0}}")
+        names = (say("column.moves"), say("column.states"), say("column.bad"))
+        tips = list(zip(names, shown, strict=True))
         chart.add_tools(HoverTool(renderers=bars, tooltips=tips))
         chart.select_one(TapTool).renderers = bars
         self._lines()
@@ -218,11 +224,10 @@ class LatticePicture:
             return
         first = self.found.bad_at[0]
         source = ColumnDataSource(self._points([first]), name="first")
-        moves = count(self._depths[first], "move")
         self.figure.scatter(
             "x", "y", source=source, marker="square", size=19, fill_alpha=0,
             line_color=theme.VERMILLION, line_width=2.5,
-            legend_label=f"nearest bad state: {moves}",
+            legend_label=say("picture.nearest", n=self._depths[first]),
         )  # fmt: skip
 
     def _legend(self, *, path: bool) -> None:
@@ -230,26 +235,24 @@ class LatticePicture:
         chart, nowhere = self.figure, {"x": [NOWHERE], "y": [NOWHERE]}
         if self.counted:
             size = {"marker": "square", "size": 14, "line_color": theme.INK, **nowhere}
-            chart.scatter(fill_color=theme.SKY, legend_label=GOOD, **size)
+            chart.scatter(fill_color=theme.SKY, legend_label=say("state.good"), **size)
             chart.scatter(
                 fill_color=theme.VERMILLION, hatch_pattern="diagonal_cross", hatch_alpha=0.4,
-                legend_label=BAD, **size,
+                legend_label=say("state.bad"), **size,
             )  # fmt: skip
         else:
             for label, marker, colour in (
-                (GOOD, "circle", theme.SKY),
-                (BAD, "diamond", theme.VERMILLION),
+                (say("state.good"), "circle", theme.SKY),
+                (say("state.bad"), "diamond", theme.VERMILLION),
             ):
                 chart.scatter(
                     marker=marker, fill_color=colour, line_color=theme.INK, size=10,
                     legend_label=label, **nowhere,
                 )  # fmt: skip
         self._nearest()
-        chart.line(
-            line_color=theme.INK, line_width=3.5, legend_label="a shortest way there", **nowhere
-        )
+        chart.line(line_color=theme.INK, line_width=3.5, legend_label=say("picture.way"), **nowhere)
         if path:
-            chart.line(**_OWN, legend_label="your path", **nowhere)
+            chart.line(**_OWN, legend_label=say("picture.path"), **nowhere)
         chart.legend.location = "left"
         chart.legend.padding = chart.legend.margin = chart.legend.spacing = 2
         legend(chart, "above")

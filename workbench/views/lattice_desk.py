@@ -13,7 +13,6 @@ from typing import Any
 
 import ipywidgets as widgets
 
-from workbench.languages import count
 from workbench.scenarios.link_model import LinkModel
 from workbench.scenarios.race import ACT_OF_MOVE, YOURS, plans_of
 from workbench.scenarios.rules import RULES, CreditRule, rule_named
@@ -22,7 +21,7 @@ from workbench.sim.explorer import Bounds, Exploration, explore
 
 from .lattice import path_of
 from .lattice_view import LatticeView, status
-from .lattice_words import BAD, overrun, verdict, words
+from .lattice_words import BAD, overrun, say, verdict, words
 from .stage_widget import StageWidget
 from .stills import Still
 
@@ -31,7 +30,6 @@ BOUNDS = Bounds(states=200_000, seconds=5.0, octets=200_000_000)
 LONGEST = 200  # moves that are played
 _GRAPH = {"flex": "1 1 330px", "min_width": "0"}
 _STAGE = {"flex": "1.5 1 470px", "min_width": "0"}
-CHOOSE = "Choose a state: click in the picture, or use the lists and buttons below it."
 
 
 class LatticeDesk(Still, widgets.VBox):
@@ -76,7 +74,8 @@ class LatticeDesk(Still, widgets.VBox):
         self._ends: list[int] = []  # steps at which each move begins
         names = [] if rule_function is not None else list(rules)
         self.rule = widgets.ToggleButtons(
-            options=[(f"rule {name}", name) for name in names] or [("your rule", YOURS)],
+            options=[(say("desk.rule", name=name), name) for name in names]
+            or [(say("desk.your-rule"), YOURS)],
             tooltips=[RULES[name].doc for name in names],
             style={"button_width": "110px"},
         )
@@ -106,7 +105,7 @@ class LatticeDesk(Still, widgets.VBox):
             LatticeView(found, path=self._path, on_select=self._chosen),
         )
         choice = [self.rule] if len(self.rule.options) > 1 else []
-        self.schedule.value = status(CHOOSE)
+        self.schedule.value = status(say("desk.choose"))
         graph = widgets.VBox([self.view, self.schedule], layout=_GRAPH)
         sides = widgets.Box(
             [graph, self.place], layout={"flex_flow": "row wrap", "grid_gap": "8px"}
@@ -119,23 +118,22 @@ class LatticeDesk(Still, widgets.VBox):
 
     def _chosen(self, moves: tuple[str, ...]) -> None:
         found, index = self.found, self.view.index or 0
-        told = ", ".join(moves) or "none: here it begins"
-        text = f"{count(len(moves), 'move')} ({told})." if moves else f"Moves: {told}."
+        told = [say("desk.moves" if moves else "desk.begins", n=len(moves), moves=", ".join(moves))]
         if verdict(found, index) == BAD:
-            text += f" Bad. {overrun(found.model.describe(found.ordered[index]))}"  # type: ignore[attr-defined]
+            view = found.model.describe(found.ordered[index])  # type: ignore[attr-defined]
+            told.append(say("desk.bad", why=overrun(view)))
         if len(moves) > LONGEST:
             self._close_stage()
-            text += f" More than {LONGEST} moves are not played."
+            told.append(say("desk.too-long", n=LONGEST))
         else:
             self._open(moves)
-        self.schedule.value = status(text)
+        self.schedule.value = status(" ".join(told))
 
     def _open(self, moves: Sequence[str]) -> None:
         rule = str(self.rule.value)
-        name = "your rule" if rule == YOURS else f"rule {rule}"
+        title = say("desk.by-your-rule" if rule == YOURS else "desk.by-rule", name=rule)
         played = play(moves, rule=rule, rule_function=self._function, **self._given)
         self._ends = [step for step, row in enumerate(played.rows) if row.event == "action"]
-        title = f"A shortest schedule to this state, {name}"
         if self.stage is None:
             self.stage = StageWidget(played, at=played.last, title=title, acts=[])
             self.stage.observe(lambda change: self._follow(change.new), names="cursor")
@@ -160,7 +158,7 @@ class LatticeDesk(Still, widgets.VBox):
     # -- without a kernel -----------------------------------------------------------------------
 
     def __repr__(self) -> str:
-        return f"Rule {self.rule.value}. {words(self.found)}"
+        return f"{say('desk.now', name=self.rule.value)} {words(self.found)}"
 
 
 def lattices(
@@ -205,11 +203,11 @@ def lattice_of(desk: Any) -> LatticeDesk:
     """
     run = getattr(desk, "run", desk)
     if run.scenario.name != "race":
-        raise ValueError(f"a run of scenario race is wanted here, not of {run.scenario.name}")
+        raise ValueError(say("desk.no-race", scenario=run.scenario.name))
     given = run.parameters
     plans = plans_of(str(given["grants"]))
     if any(plan.drain or plan.echo for plan in plans) or given["other_credit"]:
-        raise ValueError("the lattice knows one link, and flows without drain and echo")
+        raise ValueError(say("desk.one-link"))
     code = run.code.get("rule")
     first = str(given["rule"])
     others = [name for name in ("set", "add", "spec") if name != first]

@@ -12,7 +12,7 @@ from workbench.sim.explorer import Exploration
 
 from .charts import Chart
 from .lattice import LatticePicture, path_of
-from .lattice_words import BAD, BAD_MEANS, bad_levels, state_words, summary, verdict, words
+from .lattice_words import bad_levels, say, state_words, summary, verdict, words
 from .stills import Still
 
 MOST_LISTED = 500  # states of one depth in the list
@@ -63,18 +63,18 @@ class LatticeView(Still, widgets.VBox):
         self._depths = found.depths()
         self._quiet = False
         self.picture = LatticePicture(found, path=path_of(found, path) if path else (), title=title)
-        self.line = widgets.HTML(status(f"{summary(found)} {BAD_MEANS}"))
+        self.line = widgets.HTML(status(f"{summary(found)} {say('found.bad-means')}"))
         self.depth = widgets.Dropdown(
             options=self._depth_options(),
-            description="after",
+            description=say("choose.after"),
             layout={"width": "300px", "max_width": "100%"},
         )
         self.states = widgets.Dropdown(
-            description="state", layout={"width": "640px", "max_width": "100%"}
+            description=say("choose.state"), layout={"width": "640px", "max_width": "100%"}
         )
-        self.back = button("◀ state", "the state before this one")
-        self.forth = button("state ▶", "the next state")
-        self.nearest = button("Nearest bad state", "the end of a shortest bad schedule")
+        self.back = button(say("choose.back"), say("choose.back-is"))
+        self.forth = button(say("choose.forth"), say("choose.forth-is"))
+        self.nearest = button(say("choose.nearest"), say("choose.nearest-is"))
         self.nearest.disabled = not found.bad
         self.chart = Chart(self.picture.figure, words(found))
         row = {"flex_flow": "row wrap", "align_items": "center", "grid_gap": "4px 8px"}
@@ -118,8 +118,12 @@ class LatticeView(Still, widgets.VBox):
         levels, bad = self.found.levels(), bad_levels(self.found)
         return [
             (
-                f"{depth} move{'' if depth == 1 else 's'}: {states:,}"
-                f" state{'' if states == 1 else 's'}, {bad[depth]:,} bad",
+                say(
+                    "choose.one-state" if states == 1 else "choose.states",
+                    moves=depth,
+                    n=states,
+                    bad=bad[depth],
+                ),
                 depth,
             )
             for depth, states in enumerate(levels)
@@ -135,8 +139,7 @@ class LatticeView(Still, widgets.VBox):
         quiet, self._quiet = self._quiet, True
         self.states.options = [
             (
-                f"{'✕ ' if verdict(self.found, place) == BAD else ''}"
-                f"{verdict(self.found, place)}: {state_words(self.found, place)}",
+                say(f"choose.{verdict(self.found, place)}", state=state_words(self.found, place)),
                 place,
             )
             for place in shown

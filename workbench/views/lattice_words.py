@@ -6,9 +6,10 @@ The page without a kernel, the screen reader and the picture's hover all take th
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import partial
 from typing import Any
 
-from workbench.languages import count
+from workbench.languages import phrase
 from workbench.scenarios.link_model import (
     FLOW_ARRIVES,
     SEND_FLOW,
@@ -19,22 +20,17 @@ from workbench.scenarios.link_model import (
 from workbench.sim.explorer import Exploration
 
 GOOD, BAD = "good", "bad"
-BAD_MEANS = (
-    "Bad is a state in which the sender's delivery-count + link-credit lies beyond the furthest"
-    " limit that the receiver ever granted: it could send what nobody allowed."
-)
+say = partial(phrase, "lattice")
 
 
 def summary(found: Exploration[Any, Any]) -> str:
     """What was found, in a sentence or two."""
-    bad = f"{found.bad:,} of them bad" if found.bad else "none of them bad"
-    text = f"{found.states:,} states, {bad}"
+    text = say("found.bad" if found.bad else "found.none-bad", n=found.states, bad=found.bad)
     if not found.complete:
-        return f"{text}. The search is not complete: {found.stopped}. It proves nothing."
+        return f"{text} {say('found.incomplete', why=found.stopped)}"
     if found.shortest is None:
-        return f"{text}. That is every state there is, so no schedule leads to a bad one: a proof."
-    moves = count(len(found.shortest), "move")
-    return f"{text}. That is every state there is. A shortest bad schedule has {moves}."
+        return f"{text} {say('found.proof')}"
+    return f"{text} {say('found.shortest', n=len(found.shortest))}"
 
 
 def bad_levels(found: Exploration[Any, Any]) -> list[int]:
@@ -48,13 +44,14 @@ def bad_levels(found: Exploration[Any, Any]) -> list[int]:
 
 def words(found: Exploration[Any, Any]) -> str:
     """The picture in words: how many states at each depth, and the shortest bad schedule."""
-    lines = [summary(found), "", "moves made   states   bad"]
+    lines = [summary(found), ""]
+    lines += [f"{say('column.moves'):>10} {say('column.states'):>8} {say('column.bad'):>5}"]
     lines += [
         f"{depth:>10} {states:>8} {bad:>5}"
         for depth, (states, bad) in enumerate(zip(found.levels(), bad_levels(found), strict=True))
     ]
     if found.shortest is not None:
-        lines += ["", f"A shortest bad schedule: {', '.join(map(str, found.shortest))}."]
+        lines += ["", say("found.schedule", moves=", ".join(map(str, found.shortest)))]
         lines += sentences(found.model, found.shortest)
     return "\n".join(lines)
 
@@ -74,19 +71,22 @@ def state_parts(model: Any, state: Any) -> tuple[str, ...]:
     view = _view(model, state)
     if view is None:
         return (str(state),)
-    return (
-        f"sender at {view.snd_delivery_count} with credit {view.snd_link_credit},"
-        f" {view.messages_left} left",
-        f"receiver at {view.rcv_delivery_count}, limit {view.furthest_limit}",
-        f"on the wire: {wire_words(view)}",
+    sender = say(
+        "state.sender",
+        at=view.snd_delivery_count,
+        credit=view.snd_link_credit,
+        left=view.messages_left,
     )
+    receiver = say("state.receiver", at=view.rcv_delivery_count, limit=view.furthest_limit)
+    return sender, receiver, say("state.wire", flying=wire_words(view))
 
 
 def wire_words(view: LinkView) -> str:
     """What is in flight."""
-    flying = [count(view.transfers_in_flight, "transfer")] if view.transfers_in_flight else []
+    transfers = view.transfers_in_flight
+    flying = [say("state.transfers", n=transfers)] if transfers else []
     flying += [f"flow({counted}, {credit})" for counted, credit in view.flows_in_flight]
-    return ", ".join(flying) or "nothing"
+    return ", ".join(flying) or say("state.nothing")
 
 
 def sentences(model: Any, moves: Iterable[Any]) -> list[str]:
@@ -104,10 +104,12 @@ def sentences(model: Any, moves: Iterable[Any]) -> list[str]:
 
 def overrun(view: LinkView) -> str:
     """What is bad about a state in which the sender may send too much."""
-    return (
-        f"The sender holds link-credit {view.snd_link_credit} at delivery-count"
-        f" {view.snd_delivery_count}; the furthest limit ever granted is {view.furthest_limit}, so"
-        f" only {max(0, view.allowed)} may still be sent."
+    return say(
+        "state.overrun",
+        credit=view.snd_link_credit,
+        at=view.snd_delivery_count,
+        limit=view.furthest_limit,
+        allowed=max(0, view.allowed),
     )
 
 
@@ -122,21 +124,14 @@ def _move_words(model: Any, state: Any, move: Any, after: Any) -> str:
         return str(move)
     if move == SEND_FLOW:
         counted, credit = now.flows_in_flight[-1]
-        return (
-            f"The receiver sends flow(delivery-count={counted}, link-credit={credit});"
-            f" its furthest limit is {now.furthest_limit}."
-        )
+        return say("move.send-flow", count=counted, credit=credit, limit=now.furthest_limit)
     if move == FLOW_ARRIVES:
         counted, credit = was.flows_in_flight[0]
-        return (
-            f"flow(delivery-count={counted}, link-credit={credit}) reaches the sender, which makes"
-            f" link-credit {now.snd_link_credit} of it (was {was.snd_link_credit})."
-        )
+        makes = {"now": now.snd_link_credit, "was": was.snd_link_credit}
+        return say("move.flow-arrives", count=counted, credit=credit, **makes)
     if move == SEND_TRANSFER:
-        return (
-            f"The sender sends a message: delivery-count {now.snd_delivery_count}, link-credit"
-            f" {now.snd_link_credit}."
-        )
+        at, credit = now.snd_delivery_count, now.snd_link_credit
+        return say("move.send-transfer", count=at, credit=credit)
     if move == TRANSFER_ARRIVES:
-        return f"The message arrives: the receiver's delivery-count is {now.rcv_delivery_count}."
+        return say("move.transfer-arrives", count=now.rcv_delivery_count)
     return str(move)

@@ -23,7 +23,7 @@ def hold_by_hand(server: Any, lines: Iterable[str], say: Callable[[str], None]) 
         lines: what the person types.
         say: prints a line.
     """
-    from workbench.views.scene_live import WAYS, in_a_line
+    from workbench.views.scene_live import in_a_line, way_of
 
     told: set[int] = set()
 
@@ -35,7 +35,7 @@ def hold_by_hand(server: Any, lines: Iterable[str], say: Callable[[str], None]) 
             for frame in [] if picture is None else _held(picture):
                 if frame.frame_id not in told:
                     told.add(frame.frame_id)
-                    say(f"{connection} {WAYS[frame.direction]}: {in_a_line(frame)} waits")
+                    say(f"{connection} {way_of(frame.direction)}: {in_a_line(frame)} waits")
 
     watch = server.watch(look)
     try:

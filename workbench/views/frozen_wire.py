@@ -10,12 +10,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Protocol
 
-from workbench.languages import count
 from workbench.trace.cut import Following
 from workbench.trace.gates import SENDER_OF
 
 from .scene import SceneMaker, frame_doc, packed
-from .scene_live import AT_GATE, WAYS, HeldFrame, Live, idea_of, in_a_line, row_of
+from .scene_live import AT_GATE, HeldFrame, Live, directed, idea_of, in_a_line, row_of, say, way_of
 from .scene_walk import Flight
 from .stage_widget import StageWidget
 
@@ -25,7 +24,6 @@ MOST_FRAMES = 60
 """So many frames that wait are drawn of each direction; the rest are counted."""
 MOST_ROWS = 400
 """The latest rows that are drawn."""
-NOBODY_YET = "Nobody is connected yet."
 _PLACES = {"c2b": "there", "b2c": "back"}
 
 
@@ -81,10 +79,10 @@ class FrozenWire(StageWidget):
         self._watch: Any = None
         self.server = server
         self.connection: str | None = None
-        self._said, self._nobody = "", NOBODY_YET
+        self._said, self._over = "", ""
         self._following, self._seq = Following(), -1
         live, note = self._look()
-        super().__init__(live, title=f"Frozen wire of {server.url}", note=note)
+        super().__init__(live, title=say("wire.title", url=server.url), note=note)
         self.cursor = len(self._maker.strip(0).steps) - 1
         self._watch = server.watch(self._draw) if server.running else None
 
@@ -136,12 +134,19 @@ class FrozenWire(StageWidget):
         if wire is None:
             self.connection = None
         live = Live(cut=self._following.cut(), connection=self.connection, wire=wire)
-        told = idea_of(live) if wire is not None else self._nobody
         if not self.server.running:
-            told = "The server is stopped."
-        elif wire is None and self._nobody == NOBODY_YET:
-            told += f" A client connects to {self.server.url}."
+            told = say("wire.stopped")
+        elif wire is not None:
+            told = idea_of(live)
+        else:
+            told = self._nobody
+            told += "" if self._over else f" {say('wire.connects', url=self.server.url)}"
         return live, f"{self._said} {told}".strip()
+
+    @property
+    def _nobody(self) -> str:
+        """That nobody is connected."""
+        return say("wire.over" if self._over else "wire.nobody-yet", name=self._over)
 
     def _choose_one(self) -> None:
         names = self.server.connections() if self.server.running else []
@@ -149,8 +154,8 @@ class FrozenWire(StageWidget):
             return
         over, self.connection = self.connection, names[-1] if names else None
         if over is not None:
-            self._nobody = f"{over} is over; nobody else is connected."
-            self._said = f"{over} is over; this is {self.connection}." if names else ""
+            self._over = over
+            self._said = say("wire.next", name=over, other=self.connection) if names else ""
 
     def _doc(self) -> Doc:
         """The scene, with the frames that wait and everything that can be done now."""
@@ -176,50 +181,46 @@ class FrozenWire(StageWidget):
             return {"id": name, "kind": kind, "on": on, "name": words, **more}
 
         if live.connection is not None:
-            yield act("step", "button", "stage", "forward one", key="f")
-            yield act("run", "button", "stage", "free run", key="g")
-            yield act("hold", "button", "stage", "freeze", key="h")
+            yield act("step", "button", "stage", say("act.step"), key="f")
+            yield act("run", "button", "stage", say("act.run"), key="g")
+            yield act("hold", "button", "stage", say("act.freeze"), key="h")
             for way, place in _PLACES.items():
                 gate = f"{live.connection} {place}"
                 yield act(
-                    f"gate:{way}", "toggle", gate, f"close the gate {WAYS[way]}",
-                    undo=f"open the gate {WAYS[way]}",
+                    f"gate:{way}", "toggle", gate, say("act.close", way=way_of(way)),
+                    undo=say("act.open", way=way_of(way)),
                 )  # fmt: skip
                 party = f"{SENDER_OF[way]}:{live.connection}" if way == "c2b" else SENDER_OF[way]
                 key = {"c2b": "c", "b2c": "b"}[way]
-                yield act(f"step:{way}", "button", party, "forward", key=key)
-            yield act("release", "frame", "frames", "let it go", **{"while": "held"})
-            yield act("some", "knob", "stage", "forward so many frames", min=1, max=1_000)
-            yield act("break", "text", "stage", "stop at (transfer, flow c2b, link_credit <= 3)")
+                yield act(f"step:{way}", "button", party, say("act.forward"), key=key)
+            yield act("release", "frame", "frames", say("act.release"), **{"while": "held"})
+            yield act("some", "knob", "stage", say("act.some"), min=1, max=1_000)
+            yield act("break", "text", "stage", say("act.break"))
             points = live.wire.breakpoints
             if points:
-                yield act("clear", "button", "stage", f"remove all stops: {'; '.join(points)}")
-        yield act("new", "toggle", "stage", "hold new connections", undo="let new connections run")
+                yield act("clear", "button", "stage", say("act.clear", points="; ".join(points)))
+        yield act("new", "toggle", "stage", say("act.hold-new"), undo=say("act.let-new"))
         for name in self.server.connections() if self.server.running else ():
             if name != self.connection:
-                yield act(f"show:{name}", "button", "stage", f"show {name}")
+                yield act(f"show:{name}", "button", "stage", say("act.show", name=name))
 
     def _off(self, live: Live) -> dict[str, str]:
         """By act, why it is not legal now."""
         if live.wire is None:
-            return {} if self.server.running else {"new": "the server is stopped"}
+            return {} if self.server.running else {"new": say("off.stopped")}
         gates = live.wire.gates
         closed = [gate.closed for gate in gates.values()]
         found: dict[str, str] = {}
         for way in (None, *gates):
             waiting = [gates[one].waiting for one in gates if way in (None, one)]
             if not any(waiting):
-                why = (
-                    "No frame waits: the peers have nothing to say, or wait for each other."
-                    if any(closed)
-                    else "Nothing is held: both gates are open. Freeze closes them."
-                )
+                why = say("off.none-waits" if any(closed) else "off.none-held")
                 for name in ("step", "some") if way is None else (f"step:{way}",):
                     found[name] = why
         if not any(closed):
-            found["run"] = "Both gates are open."
+            found["run"] = say("gates.open")
         if all(closed):
-            found["hold"] = "Both gates are closed."
+            found["hold"] = say("gates.closed")
         return found
 
     # -- acting ---------------------------------------------------------------------------------
@@ -251,8 +252,7 @@ class FrozenWire(StageWidget):
             return ""
         if name == "new":
             self.server.freeze_new(bool(value))
-            held = "find both gates closed" if value else "run freely"
-            return f"New connections {held}."
+            return say("done.hold-new" if value else "done.let-new")
         if self.connection is None:
             raise ValueError(self._nobody)
         wire, way = self.server.wire(self.connection), about or None
@@ -261,29 +261,30 @@ class FrozenWire(StageWidget):
         if name == "release":
             (frame,) = [one for one in wire.held() if one.frame_id == int(value)] or [None]
             wire.release(int(value))
-            return f"Let through: {in_a_line(frame)}." if frame is not None else ""
+            return say("done.through", frame=in_a_line(frame)) if frame is not None else ""
         if name == "hold" or (name == "gate" and value):
             wire.hold(way)
-            return f"The gate {WAYS[way]} is closed." if way else "Both gates are closed."
+            return say("gate.closed", way=way_of(way)) if way else say("gates.closed")
         if name in ("run", "gate"):
             freed = wire.free_run(way)
-            which = f"the gate {WAYS[way]} is" if way else "both gates are"
-            return f"{count(freed, 'frame').capitalize()} let through; {which} open."
+            if way is None:
+                return say("done.freed", n=freed)
+            return say("done.freed-way", n=freed, way=way_of(way))
         if name == "break":
-            return f"It will stop at: {wire.break_when(str(value))}."
+            return say("done.break", stop=wire.break_when(str(value)))
         if name == "clear":
             wire.clear_breakpoints()
-            return "No stops."
+            return say("done.no-stops")
         raise ValueError(f"no act {name!r}")
 
     @staticmethod
     def _step(wire: Any, frames: int, way: str | None) -> str:
         waiting = wire.held(way)
         if not waiting:
-            raise ValueError("no frame waits there")
+            raise ValueError(say("off.none-there"))
         passed = wire.step(frames, way)
-        first = f"{in_a_line(waiting[0])}, {WAYS[waiting[0].direction]}"
-        return f"Let through: {first}." if passed == 1 else f"{passed} let through, first {first}."
+        first = directed(waiting[0])
+        return say("done.through" if passed == 1 else "done.some-through", n=passed, frame=first)
 
     # -- the end --------------------------------------------------------------------------------
 
@@ -298,17 +299,15 @@ class FrozenWire(StageWidget):
         live: Live = self.branches.runs[0]
         lines = [self._maker.note]
         if live.wire is not None:
-            gone = "; the client is gone" if live.wire.gone else ""
-            lines.append(f"{live.connection}: {live.wire.words}{gone}")
-            for way, gate in live.wire.gates.items():
-                state = "closed" if gate.closed else "open"
-                lines.append(
-                    f"{WAYS[way]}: gate {state}, {count(gate.waiting, 'frame')} waiting,"
-                    f" {gate.passed} passed"
-                )
+            wire = live.wire
+            says = say("still.gone", says=wire.words) if wire.gone else wire.words
+            lines.append(f"{live.connection}: {says}")
+            for way, gate in wire.gates.items():
+                told = {"way": way_of(way), "n": gate.waiting, "passed": gate.passed}
+                lines.append(say("still.closed" if gate.closed else "still.open", **told))
                 lines += [f"  {in_a_line(frame)}" for frame in gate.held]
-            if live.wire.breakpoints:
-                lines.append(f"Stops at: {'; '.join(live.wire.breakpoints)}")
+            if wire.breakpoints:
+                lines.append(say("still.stops", points="; ".join(wire.breakpoints)))
         return "\n".join([super().still(), "", *lines])
 
 

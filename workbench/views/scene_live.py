@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Protocol
 
-from workbench.languages import count
+from workbench.languages import phrase
 from workbench.trace.cut import Cut
 from workbench.trace.fold import Scope
 from workbench.trace.gates import SENDER_OF
@@ -19,7 +20,7 @@ from .scene_walk import Walk
 
 Doc = dict[str, Any]
 
-WAYS = {"c2b": "client to broker", "b2c": "broker to client"}
+say = partial(phrase, "live")
 AT_GATE = 0.5
 """Part of its way at which a frame waits: the gates stand in the middle."""
 
@@ -70,8 +71,13 @@ def in_a_line(frame: HeldFrame) -> str:
     """Kind, what it carries (or why it cannot be read), and its size."""
     row = row_of(frame)
     words = str(frame.item.why) if row is None else summary(row)
-    size = f"{len(frame.octets)} octets"
-    return f"{frame.kind} ({words}), {size}" if words else f"{frame.kind}, {size}"
+    name = f"{frame.kind} ({words})" if words else frame.kind
+    return say("frame.of", name=name, octets=len(frame.octets))
+
+
+def way_of(direction: str) -> str:
+    """`c2b` or `b2c` in words."""
+    return say(f"way.{direction}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -140,8 +146,9 @@ class LivePicture(LinkPicture):
         node = super().node(name)
         if name == BROKER or self.live.wire is None:
             return node
-        gone = "; its socket is closed" if self.live.wire.gone else ""
-        return node | {"sub": f"{self.live.connection}: {self.live.wire.words}{gone}"}
+        wire = self.live.wire
+        says = say("client.gone", says=wire.words) if wire.gone else wire.words
+        return node | {"sub": f"{self.live.connection}: {says}"}
 
     def state(self) -> Doc:
         """Everything after the row taken last, and the gates as they are now."""
@@ -153,7 +160,7 @@ class LivePicture(LinkPicture):
             wire["gates"] = {
                 place: {
                     "closed": gates[way].closed,
-                    "text": f"{gates[way].waiting} waiting, {gates[way].passed} passed",
+                    "text": say("gate.mark", n=gates[way].waiting, passed=gates[way].passed),
                 }
                 for place, way in (("there", "c2b"), ("back", "b2c"))
             }
@@ -165,11 +172,14 @@ def idea_of(live: Live) -> str:
     if live.wire is None:
         return ""
     waiting = sum(gate.waiting for gate in live.wire.gates.values())
-    stops = f"Stopped: {live.wire.stops[-1]}. " if live.wire.stops and waiting else ""
     if not waiting:
         closed = any(gate.closed for gate in live.wire.gates.values())
-        return "No frame waits." if closed else "Both gates are open: frames pass freely."
-    first = live.waiting[0]
-    verb = "waits" if waiting == 1 else "wait"
-    told = f"{in_a_line(first)}, {WAYS[first.direction]}"
-    return f"{stops}{count(waiting, 'frame').capitalize()} {verb}. Next: {told}."
+        return say("idea.none-waits" if closed else "idea.open")
+    told = say("idea.waits", n=waiting, next=directed(live.waiting[0]))
+    stops = live.wire.stops
+    return f"{say('idea.stopped', why=stops[-1])} {told}" if stops else told
+
+
+def directed(frame: HeldFrame) -> str:
+    """A frame in a line, with the way it goes."""
+    return f"{in_a_line(frame)}, {way_of(frame.direction)}"

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from workbench.languages import count
 from workbench.trace.words import visible
 
 from .scene import FORMAT, VERSION
+from .scene_live import say
 
 Doc = dict[str, Any]
 MOST = 5
@@ -29,46 +29,54 @@ def snapshot_scene(found: Any) -> Doc:
     for place, queue in enumerate(queues):
         key = names[queue.name]
         nodes.append(_node(key, queue.name, queue.kind, _QUEUE, place))
-        held = "" if queue.unacknowledged is None else f", {queue.unacknowledged} held"
+        held = queue.unacknowledged
+        ready = say(
+            "snapshot.ready" if held is None else "snapshot.ready-held", n=queue.ready, held=held
+        )
+        alone = queue.ready and not queue.consumers
         states[key] = {
-            "facts": [f"{queue.ready} ready{held}", count(queue.consumers, "consumer")],
-            "blocked": "nobody consumes" if queue.ready and not queue.consumers else None,
+            "facts": [ready, say("snapshot.consumers", n=queue.consumers)],
+            "blocked": say("snapshot.nobody") if alone else None,
         }
     for sends, column in ((False, _PUBLISHES), (True, _CONSUMES)):
         mine = [one for one in by_credit if one.sends is sends][:MOST]
         for place, link in enumerate(mine):
             key = f"{'consumer' if sends else 'publisher'} {place}"
             nodes.append(_node(key, link.connection, _queue_of(link.address), column, place))
-            word = "link-credit" if link.delivery_count is not None else "prefetch"
-            states[key] = {
-                # A closed window counts before the credit that is left.
-                "facts": [
-                    "window 0"
-                    if link.window == 0
-                    else f"{word} {'?' if link.credit is None else link.credit}"
-                ],
-                "blocked": _blocked(link),
-            }
+            credit = "?" if link.credit is None else link.credit
+            # A closed window counts before the credit that is left.
+            fact = say(
+                "snapshot.window"
+                if link.window == 0
+                else "snapshot.prefetch"
+                if link.delivery_count is None
+                else "snapshot.credit",
+                n=credit,
+            )
+            states[key] = {"facts": [fact], "blocked": _blocked(link)}
             queue = names.get(_queue_of(link.address))
             if queue is not None:
                 ends = (queue, key) if sends else (key, queue)
                 links.append({"id": f"link {key}", "from": ends[0], "to": ends[1], "names": []})
     if not nodes:
-        nodes, states = [_node("broker", "Broker", found.broker, _QUEUE, 0)], {"broker": {}}
+        nodes, states = (
+            [_node("broker", say("snapshot.broker"), found.broker, _QUEUE, 0)],
+            {"broker": {}},
+        )
     advice = found.advice()
-    told = [*advice, *(f"Not read: {one}." for one in found.unread)]
+    told = [*advice, *(say("snapshot.not-read", what=one) for one in found.unread)]
     return {
         "format": FORMAT,
         "version": VERSION,
-        "title": f"{visible(found.broker) or 'A broker'}, as it is now",
-        "idea": visible(advice[0], 300) if advice else "Nothing is blocked as far as this tells.",
+        "title": say("snapshot.title", broker=visible(found.broker) or say("snapshot.a-broker")),
+        "idea": visible(advice[0], 300) if advice else say("snapshot.idea"),
         "layout": "chain",
         "nodes": nodes,
         "links": links,
         "ends": 1,
         "branches": [
             {
-                "id": 0, "parent": None, "keeps": 0, "at": 0, "label": "as it is now",
+                "id": 0, "parent": None, "keeps": 0, "at": 0, "label": say("snapshot.now"),
                 "acts": [], "frames": [],
                 "steps": [
                     {
@@ -97,5 +105,6 @@ def _queue_of(address: str) -> str:
 
 def _blocked(link: Any) -> str | None:
     if link.window == 0:
-        return "window closed"
-    return "no link credit" if link.credit == 0 and link.delivery_count is not None else None
+        return say("snapshot.closed")
+    spent = link.credit == 0 and link.delivery_count is not None
+    return say("snapshot.no-credit") if spent else None

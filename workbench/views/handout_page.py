@@ -12,6 +12,7 @@ from typing import Any
 from .scene import scene
 from .stage_page import stage_page
 from .static_html import asset, write_page
+from .stills import say
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,8 +47,8 @@ class Handout:
         above = (
             f'<div class="sheet"><h1>{html.escape(self.title)}</h1><div class="row"><div>'
             f'<ol>{facts}</ol><p class="formula">{html.escape(self.formula)}</p></div>'
-            f'<div class="code">{drawn}<div>The picture as a share code: open_code("…") in a'
-            " notebook plays it.</div></div></div></div>"
+            f'<div class="code">{drawn}<div>{html.escape(say("handout.code"), quote=False)}</div>'
+            "</div></div></div>"
         )
         return stage_page(picture, above=above, style=asset("handout.css"))
 

@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Any
 from urllib.parse import unquote, urlparse
 
+from workbench.languages import capital
 from workbench.trace.cut import AROUND, Cut
 from workbench.trace.files import TraceFileError
 from workbench.trace.fold import Scope, State, link_scope
@@ -15,6 +16,7 @@ from workbench.trace.naming import SIDES, cut_row, plain, side_of
 
 from .scene import scene
 from .stage_widget import StageWidget
+from .stills import say
 
 __all__ = ["open_row", "scene_of", "stage_of"]
 
@@ -55,8 +57,10 @@ def _other_side(row: Any, side: str | None) -> str:
         return ""
     values = plain(row)
     other = next(one for one in SIDES if one != shown)
-    note = f"{values['measure']} in the {shown} trace"
-    return note if values[f"{other}_seq"] is None else f'{note}, side="{other}" opens the other'
+    note = say(f"opened.{shown}", measure=values["measure"])
+    if values[f"{other}_seq"] is None:
+        return note
+    return say("opened.other", shown=note, code=f'side="{other}"')
 
 
 def stage_of(cut: Cut, *, title: str = "", note: str = "") -> StageWidget:
@@ -79,17 +83,16 @@ def told(cut: Cut, note: str = "") -> tuple[Cut, str]:
     notes = [note]
     if not whole.whole:
         first, last = whole.rows[0].seq, whole.rows[-1].seq
-        notes += [f"opened at row {cut.seq:,}: rows {first:,} to {last:,} of {cut.last_seq + 1:,}"]
+        rows = {"row": cut.seq, "first": first, "last": last, "all": cut.last_seq + 1}
+        notes += [say("opened.at", **rows)]
         if first > cut.first_seq:
-            notes += ["what came before is in the counters"]
+            notes += [say("opened.before")]
     if alone:
-        notes += [
-            f"only connection {cut.row.connection} of several: they speak different protocols"
-        ]
+        notes += [say("opened.alone", connection=cut.row.connection)]
     if left_out:
-        notes += [f"{left_out:,} links of which no row is here left out"]
+        notes += [say("opened.left-out", n=left_out)]
     words = "; ".join(filter(None, notes))
-    return cut, f"{words[:1].upper()}{words[1:]}." if words else ""
+    return cut, f"{capital(words)}." if words else ""
 
 
 def scene_of(cut: Cut, *, title: str = "") -> tuple[Doc, int]:
@@ -169,13 +172,12 @@ def path_of(trace: Any) -> str | os.PathLike[str]:
         return trace
     frame = getattr(trace, "frame", trace)
     if not hasattr(frame, "inputFiles"):
-        raise TraceFileError(
-            f"{type(trace).__name__} is no trace; legal: a path, what open_trace gave, a DataFrame"
-        )
+        raise TraceFileError(say("opened.no-trace", kind=type(trace).__name__))
     files = [urlparse(name) for name in frame.inputFiles()]
     elsewhere = [file.geturl() for file in files if file.scheme not in ("", "file")]
-    if elsewhere or not files:
-        where = f"lies in {elsewhere[0]}" if elsewhere else "has no file"
-        raise TraceFileError(f"the trace {where}, and only files of this machine can be opened")
+    if elsewhere:
+        raise TraceFileError(say("opened.elsewhere", where=elsewhere[0]))
+    if not files:
+        raise TraceFileError(say("opened.no-file"))
     paths = [unquote(file.path) for file in files]
     return paths[0] if len(paths) == 1 else os.path.commonpath(paths)

@@ -17,8 +17,9 @@ from typing import Any
 
 from .scene import packed
 from .static_html import asset, stage_module, standing_alone, write_page
+from .stills import say
 
-_BODY = """<div id="presenter"><p>{title}: this page needs JavaScript.</p></div>
+_BODY = """<div id="presenter"><p>{needs}</p></div>
 <script type="application/json" id="lesson">{lesson}</script>"""
 
 
@@ -87,7 +88,7 @@ class Presentation:
         text = json.dumps(doc, ensure_ascii=False).replace("<", "\\u003c")
         return standing_alone(
             title,
-            body=_BODY.format(title=html.escape(title), lesson=text),
+            body=_BODY.format(needs=html.escape(say("slides.needs", title=title)), lesson=text),
             module=stage_module() + asset("presenter.js"),
             style=asset("stage.css") + asset("presenter.css"),
         )
@@ -98,14 +99,14 @@ class Presentation:
 
     def __str__(self) -> str:
         asked = [slide.question["text"] for slide in self.slides if slide.question is not None]
-        return "\n".join([f"{self.number} {self.title}: {len(self.slides)} slides", *asked])
+        title = f"{self.number} {self.title}"
+        return "\n".join([say("slides.count", title=title, n=len(self.slides)), *asked])
 
     __repr__ = __str__
 
     def _repr_html_(self) -> str:
         return (
-            "<p>Click into it; then Page Down, Page Up, <kbd>b</kbd> for black, a digit for a"
-            " section. Full screen: the browser's own key.</p><iframe allowfullscreen"
+            f"<p>{say('slides.keys')}</p><iframe allowfullscreen"
             f' title="{html.escape(self.title, quote=True)}"'
             f' style="width:100%;height:78vh;border:0"'
             f' srcdoc="{html.escape(self.page, quote=True)}"></iframe>'

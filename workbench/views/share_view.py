@@ -15,7 +15,7 @@ from workbench.scenarios.share import open_code as restore
 from workbench.scenarios.share import share_code as code_of
 
 from .stage_widget import StageWidget
-from .stills import Still
+from .stills import Still, say
 
 
 def share_code(desk: Any, cursor: int | None = None) -> str:
@@ -34,7 +34,7 @@ def share_code(desk: Any, cursor: int | None = None) -> str:
     if isinstance(desk, StageWidget):
         return code_of(desk.run, desk.cursor + 1 if cursor is None else cursor)
     if not isinstance(desk, Run):
-        raise TypeError(f"a run or a stage is wanted here, not {type(desk).__name__}")
+        raise TypeError(say("share.no-run", kind=type(desk).__name__))
     return code_of(desk, cursor)
 
 
@@ -68,7 +68,7 @@ class OpenedView(Still, widgets.VBox):
             ValueError: if nothing could be restored.
         """
         if self.stage is None:
-            raise ValueError("there is no run: nothing of this code could be restored")
+            raise ValueError(say("share.nothing"))
         run: Run = self.stage.run
         return run
 

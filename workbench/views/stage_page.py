@@ -10,9 +10,10 @@ from typing import Any
 
 from .scene import packed, scene
 from .static_html import asset, stage_module, standing_alone, write_page
+from .stills import say
 
 _BODY = """{above}<main id="stage">
-<p>{title}: this page draws it, and needs JavaScript for that.</p>
+<p>{needs}</p>
 </main>
 <script type="text/plain" id="scene">{scene}</script>"""
 
@@ -49,7 +50,8 @@ def stage_page(
     module = stage_module() + _MOUNT % {"step": place}
     style = asset("stage.css") + _PAGE_STYLE + style
     packed_scene = base64.b64encode(packed(doc)).decode("ascii")
-    body = _BODY.format(above=above, title=html.escape(str(doc["title"])), scene=packed_scene)
+    needs = html.escape(say("page.needs", title=doc["title"]))
+    body = _BODY.format(above=above, needs=needs, scene=packed_scene)
     return standing_alone(str(doc["title"]), body=body, module=module, style=style)
 
 

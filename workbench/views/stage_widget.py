@@ -23,7 +23,7 @@ from .looked import looked
 from .scene import MOST_ROWS, SceneMaker, packed
 from .scene_acts import PRESET, parameter_docs
 from .static_html import asset, stage_module
-from .stills import Still, scene_still
+from .stills import Still, say, scene_still
 
 Doc = dict[str, Any]
 
@@ -226,10 +226,10 @@ class StageWidget(Still, anywidget.AnyWidget):
     def _do(self, name: str, value: Any, branch: int, step: int) -> int:
         """Act after a step of a branch; gives the number of the branch that comes of it."""
         if not 0 <= branch < len(self.branches.runs):
-            raise ActionError(f"there is no branch {branch}")
+            raise ActionError(say("stage.no-branch", number=branch))
         strip = self._maker.strip(branch)
         if strip.deeds is None:
-            raise ActionError("these rows were recorded: nothing can be done to them")
+            raise ActionError(say("stage.recorded"))
         act, arguments = strip.deeds.act(name, value, step)
         self.branches.select(branch)
         self.branches.act(min(step, len(strip.steps) - 1), act, **arguments)
@@ -264,8 +264,10 @@ class StageWidget(Still, anywidget.AnyWidget):
         rows = self._maker.strip(self.branches.current).walk.rows
         place = next((place for place, row in enumerate(rows) if row.seq == seq), None)
         if place is None:
-            shown = f"{rows[0].seq} to {rows[-1].seq}" if rows else "none"
-            raise ValueError(f"at={seq!r:.40}: no row that is shown has this seq; legal: {shown}")
+            at = f"at={seq!r:.40}"
+            if not rows:
+                raise ValueError(say("stage.no-rows", at=at))
+            raise ValueError(say("stage.no-row", at=at, first=rows[0].seq, last=rows[-1].seq))
         return place
 
     def _moved(self, change: Any) -> None:
@@ -297,5 +299,5 @@ def _reaching(run: Any, at: int, note: str) -> tuple[Any, str]:
         return run, note
     first = min(at - rows[0].seq - MOST_ROWS // 2, len(rows) - MOST_ROWS)
     part = cut_rows(rows, at, first=first, end=first + MOST_ROWS)
-    told = f"Rows {part.rows[0].seq:,} to {part.rows[-1].seq:,} of {len(rows):,}."
+    told = say("stage.part", first=part.rows[0].seq, last=part.rows[-1].seq, all=len(rows))
     return part, f"{note} {told}".strip()

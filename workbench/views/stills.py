@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import html
 import re
+from functools import partial
 from typing import Any
+
+from workbench.languages import phrase
 
 from .scene import merged, steps_of
 
@@ -13,7 +16,7 @@ _AROUND = 6
 
 # What stands before a line's words: blanks, and in a transcript a mark and a number.
 _LEAD = re.compile(r"[ >]*(?:\d+  )?")
-_CAPTION = "A still, from when this cell was run. Run the cells, and it works again."
+say = partial(phrase, "pages")
 
 
 def scene_still(scene: dict[str, Any], step: int | None = None, branch: int = 0) -> str:
@@ -29,17 +32,19 @@ def scene_still(scene: dict[str, Any], step: int | None = None, branch: int = 0)
     place = max(0, min(len(steps) - 1, begin if step is None else step))
     lines = [scene["title"]]
     if not steps:
-        return "\n".join([*lines, "No row."])
+        return "\n".join([*lines, say("still.no-row")])
     now: dict[str, Any] = {}
     for one in steps[: place + 1]:
         now = merged(now, one)
     named = scene.get("first", 1)
-    number = f"step {named + place}" if named + place > 0 else "set-up"
-    lines += [f"{number} of {named + len(steps) - 1} · t = {now['t']:g} ms"]
+    number, last = named + place, named + len(steps) - 1
+    time = f"{now['t']:g}"
+    lines += [say("still.step" if number > 0 else "still.set-up", n=number, last=last, ms=time)]
     lines += [steps[place].get("sentence", ""), "", now.get("in_words", "")]
     if steps[place].get("formula"):
         formula = steps[place]["formula"]
-        lines.append(f"Formula: {formula['text']} ({formula.get('clause', '')})")
+        text, clause = formula["text"], formula.get("clause", "")
+        lines.append(say("still.formula", text=text, clause=clause))
     for node in scene["nodes"]:
         words = now.get("nodes", {}).get(node["id"], {}).get("blocked")
         if words:
@@ -64,7 +69,8 @@ def html_still(text: str, *, prose: bool = False) -> str:
     element = "div" if prose else "pre"
     return (
         '<figure style="margin:0;padding:2px 14px;border-left:3px solid #8a94a0">'
-        f'<figcaption style="font-style:italic;margin-bottom:6px">{_CAPTION}</figcaption>'
+        '<figcaption style="font-style:italic;margin-bottom:6px">'
+        f"{say('still.caption')}</figcaption>"
         f'<{element} style="white-space:pre-wrap;word-break:normal;margin:0;line-height:1.5;'
         f'max-width:{62 if prose else 100}em">{lines}</{element}></figure>'
     )

@@ -8,8 +8,12 @@ way on the stage, in the charts and in the static page.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 
+from workbench.languages import phrase
 from workbench.trace import brakes, clauses
+
+say = partial(phrase, "scenes")
 
 INK = "#7d8590"
 """For marks and their outlines: seen on a light page and on a dark one."""
@@ -56,5 +60,5 @@ def clause_title(clause: str) -> str:
     """The section's title in the standard, or a broker's own rule in words; empty if unknown."""
     if ":" in clause:
         preset, _, rule = clause.partition(":")
-        return f"{rule.replace('-', ' ')}, as {preset} does it"
+        return say("clause.of-preset", rule=rule.replace("-", " "), preset=preset)
     return clauses.title(clause) or ""

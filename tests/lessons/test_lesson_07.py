@@ -39,6 +39,7 @@ from workbench.lessons.lesson_07 import (
 )
 from workbench.lessons.table import words_of
 from workbench.queues.raft import RULES_BROKEN
+from workbench.scenarios.run import step_of
 from workbench.trace.replicas import CONFIRMED, REPLICATED, Replicas
 from workbench.views.scene import SceneMaker, parts_at, resolved
 
@@ -370,7 +371,10 @@ def test_a_belief_about_the_commit_is_shown_beside_the_rule_in_the_question_s_ru
     view = side_by_side(name, shown)
     assert view is not None
     place = parts_at(shown, name)
-    step = list(resolved(SceneMaker(shown, rules=[name]).scene()))[place]
-    rule = step["lines"]["log"]["rules"][name]
+    steps = list(resolved(SceneMaker(shown, rules=[name]).scene()))
+    rule, later = (step["lines"]["log"]["rules"][name] for step in steps[place : place + 2])
     assert (rule["limit"], rule["limit"] != rule["at"]) == (upto, True)
-    assert f"Your rule: committed up to entry {upto}." in rule["differs"]
+    told = f"Your rule: committed up to entry {upto}."
+    assert rule["differs"].startswith(f"Here they part. {told}")
+    number = step_of(shown.rows[place])
+    assert later["differs"].startswith(f"They parted in step {number}. {told}")

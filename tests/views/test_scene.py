@@ -21,7 +21,17 @@ from workbench.trace import brakes
 from workbench.trace.braking import held_by, links_of
 from workbench.trace.fold import Fold, Scope
 from workbench.trace.schema import AMQP_0_10, RECEIVED, SENT, Row
-from workbench.views.scene import MOST_ROWS, SceneMaker, packed, resolved, scene, schema, steps_of
+from workbench.views.scene import (
+    MOST_ROWS,
+    SceneMaker,
+    Strip,
+    packed,
+    parts_at,
+    resolved,
+    scene,
+    schema,
+    steps_of,
+)
 from workbench.views.scene_link import line_id
 from workbench.views.stills import scene_still
 
@@ -306,9 +316,12 @@ def test_a_disk_fills_from_the_row_that_begins_an_fsync_to_the_row_that_ends_it(
 
 
 def test_both_rules_are_drawn_and_the_first_difference_is_told():
-    """Beside the sender's own credit stands what somebody expects who takes a flow to add."""
+    """Beside the sender's own credit stands what somebody expects who takes a flow to add.
+
+    Where they part is said there; later steps say in which step it was.
+    """
     (line,) = scened("race")["lines"]
-    *_, last = resolved(scened("race"))
+    *_, last = states = list(resolved(scened("race")))
     shown = last["lines"][line["id"]]
     count, limit = shown["ends"]["broker"]
     adds = shown["rules"]["adds"]
@@ -316,6 +329,27 @@ def test_both_rules_are_drawn_and_the_first_difference_is_told():
     assert (limit - count, adds["limit"] - count) == (5, 8)
     assert "your rule makes link-credit 8" in adds["differs"]
     assert "+ 6 − 0 ≡ 5" in adds["differs"]
+    told = [state["lines"][line["id"]]["rules"]["adds"]["differs"] for state in states]
+    here = parts_at(played("race"), "adds")
+    assert here is not None
+    assert set(told[:here]) == {None}
+    assert told[here].startswith("Here they part: your rule makes link-credit 8")
+    step = step_of(played("race").rows[here])
+    assert {words.partition(":")[0] for words in told[here + 1 :]} == {
+        f"They parted in step {step}"
+    }
+
+
+def test_rules_that_part_before_the_lesson_begins_have_parted_in_the_set_up():
+    """Steps of the set-up have no numbers."""
+    found = run("race", parameters={"first_credit": 3})
+    name = "one flow, one message"
+    here = parts_at(found, name)
+    assert here is not None
+    assert here < found.start_seq
+    *_, last = Strip(found, rules=[name]).states
+    (line,) = last["lines"].values()
+    assert line["rules"][name]["differs"].startswith("They parted in the set-up: there your rule")
 
 
 def test_legal_acts_are_those_of_the_run():

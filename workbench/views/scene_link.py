@@ -13,6 +13,7 @@ from workbench.languages import phrase, piece
 from workbench.scenarios.action import Value as ActValue
 from workbench.scenarios.beliefs import Belief, belief_named
 from workbench.scenarios.race import FlowPlan
+from workbench.scenarios.run import step_of
 from workbench.scenarios.window_beliefs import Heard, WindowBelief
 from workbench.trace import brakes
 from workbench.trace.braking import Held
@@ -60,6 +61,22 @@ def going(held: Held) -> str | None:
     return NO_MESSAGE if held.brake == brakes.NO_MESSAGE else MAY_SEND
 
 
+def parted(what: str, where: Row, now: Row, **told: Any) -> str:
+    """How two rules part, in words: at the row where they do, or at a later one.
+
+    Args:
+        what: they make: `credit` or `commit`.
+        where: they part.
+        now: the row that is shown.
+        told: the numbers there.
+    """
+    if where.seq == now.seq:
+        return say(f"parted.{what}", **told)
+    step = step_of(where)
+    when = piece_of("parted.in-step" if step > 0 else "parted.in-set-up", step=step)
+    return say(f"parted.{what}-before", when=when, **told)
+
+
 @dataclass(slots=True)
 class _Range:
     low: int | None = None
@@ -80,18 +97,22 @@ class Believed:
 
     belief: Belief | WindowBelief
     value: int = 0
-    differs: str | None = None
+    _parted: tuple[Row, Doc] | None = None
 
     def part(self, walk: Walk, own: int, counter: str) -> None:
-        """Say once, in words, how the two rules differ; `own` is what the sender has."""
-        if self.value != own and self.differs is None:
+        """Take note, once, of how the two rules differ; `own` is what the sender has."""
+        if self.value != own and self._parted is None:
             told = walk.explanation.formulas if walk.explanation else ()
             rule = next((one.numbers for one in told if counter in one.symbolic), own)
-            self.differs = say("rules.part", counter=counter, yours=self.value, rule=rule)
+            self._parted = walk.row, {"counter": counter, "yours": self.value, "rule": rule}
 
-    def state(self, at: int) -> Doc:
+    def state(self, at: int, walk: Walk) -> Doc:
         """The band that belongs to it, from a count on."""
-        return {"at": at, "limit": at + self.value, "differs": self.differs}
+        differs = None
+        if self._parted is not None:
+            where, told = self._parted
+            differs = parted("credit", where, walk.row, **told)
+        return {"at": at, "limit": at + self.value, "differs": differs}
 
 
 @dataclass(slots=True)
@@ -259,7 +280,7 @@ class LinkLine:
         if self.believed:
             sender = self.walk.vantages(self.link)[0] or ""
             at = self._ends.get(sender, [0, 0])[0]
-            state["rules"] = {one.belief.name: one.state(at) for one in self.believed}
+            state["rules"] = {one.belief.name: one.state(at, self.walk) for one in self.believed}
         return state
 
     def head(self) -> Doc:
@@ -370,7 +391,7 @@ class WindowLine:
         state: Doc = {"ends": {name: list(end) for name, end in self._ends.items()}}
         if self.believed:
             at = self._ends.get(self.walk.vantages(self.link)[0] or "", [0])[0]
-            state["rules"] = {one.belief.name: one.state(at) for one in self.believed}
+            state["rules"] = {one.belief.name: one.state(at, self.walk) for one in self.believed}
         return state
 
     def head(self) -> Doc:

@@ -10,7 +10,7 @@ from workbench.trace.replicas import DOWN, LEADER, Node, Replicas
 from workbench.trace.schema import CLIENT, Row
 from workbench.trace.words import duration
 
-from .scene_link import LinkPicture, piece_of, say
+from .scene_link import LinkPicture, parted, piece_of, say
 from .scene_walk import Flight, Path, Walk
 
 Doc = dict[str, Any]
@@ -47,9 +47,8 @@ class QuorumPicture(LinkPicture):
             (int(row.extra["first"]) - 1 for row in walk.rows if self._takes(row)), default=0
         )
         self._sent = 0
-        self._rules = {
-            name: Doc(at=self._before, limit=self._before, differs=None) for name in rules
-        }
+        self._rules = {name: Doc(at=self._before, limit=self._before) for name in rules}
+        self._parted: dict[str, tuple[Row, Doc]] = {}  # by misconception, where and how
 
     @property
     def step(self) -> int:
@@ -107,9 +106,17 @@ class QuorumPicture(LinkPicture):
         logs = [max(self._before, node.saved.at(step), node.last.at(step)) for node in nodes]
         shown["at"] = commit = self._commit(step)
         shown["limit"] = upto = max(shown["limit"], belief.upto(disks, logs))
-        if upto != commit and shown["differs"] is None:
-            because = belief.because
-            shown["differs"] = say("rules.commit", yours=upto, rule=commit, because=because)
+        if upto != commit:
+            told = {"yours": upto, "rule": commit, "because": belief.because}
+            self._parted.setdefault(belief.name, (self.walk.row, told))
+
+    def _believed(self, name: str) -> Doc:
+        """What a misconception has, and how it and the rule have parted."""
+        differs = None
+        if name in self._parted:
+            where, told = self._parted[name]
+            differs = parted("commit", where, self.walk.row, **told)
+        return self._rules[name] | {"differs": differs}
 
     def _commit(self, step: int) -> int:
         """The last entry that some replica knows to be committed."""
@@ -321,7 +328,7 @@ class QuorumPicture(LinkPicture):
                         for name, node in story.nodes.items()
                     },
                     "commit": self._commit(step),
-                    "rules": {name: dict(shown) for name, shown in self._rules.items()},
+                    "rules": {name: self._believed(name) for name in self._rules},
                 }
             },
             "disks": {f"disk {name}": self._disk(node) for name, node in story.nodes.items()},

@@ -675,6 +675,17 @@ def test_a_misconception_opens_both_rules_and_play_stops_where_they_part(opened)
     assert page.locator(".wst-picture").get_by_text("3 too many").count() == 1
 
 
+def test_a_trainer_s_picture_speaks_of_the_rooms_rule(opened):
+    """Beside the line, over the picture and in the list of rules, from the first step on."""
+    page = opened(scenes.SceneMaker(RUNS["crossing"](), rule="adds", theirs=True).scene())
+    assert "So far their rule and the rule" in page.locator(".wst-strip").inner_text()
+    page.get_by_role("combobox", name="their rule").wait_for()
+    assert page.locator(".wst-picture").get_by_text("their rule").count() == 1
+    page.evaluate("stage.set(stage.run.steps.length - 1)")
+    assert "their rule makes link-credit 8" in page.locator(".wst-strip").inner_text()
+    assert page.get_by_text("your rule").count() == 0
+
+
 @pytest.mark.slow
 def test_a_skipped_question_opens_the_run(opened):
     page = opened("crossing", ask=True)

@@ -1,5 +1,6 @@
 """Codes that learners read out, and the room's histogram that is made of them."""
 
+import json
 import random
 
 import pytest
@@ -161,7 +162,10 @@ def test_a_bar_plays_its_rule_beside_the_rule():
     assert [bar.number for bar in room.bars][names.index("adds")] == 3
     room.buttons.children[names.index("adds")].click()
     assert room.shown.plays
-    assert [rule["id"] for rule in room.shown._doc()["rules"]] == ["adds"]
+    scene = room.shown._doc()
+    assert [rule["id"] for rule in scene["rules"]] == ["adds"]
+    assert scene["theirs"]
+    assert "Here they part: their rule makes link-credit 100" in json.dumps(scene)
     room.pick(0)
     assert "a flow sets credit" in room.told.value
     room.clear.click()

@@ -41,7 +41,7 @@ from workbench.lessons.table import words_of
 from workbench.queues.raft import RULES_BROKEN
 from workbench.scenarios.run import step_of
 from workbench.trace.replicas import CONFIRMED, REPLICATED, Replicas
-from workbench.views.scene import SceneMaker, parts_at, resolved
+from workbench.views.scene import SceneMaker, Strip, parts_at, resolved
 
 
 def said(question, key) -> str:
@@ -376,5 +376,7 @@ def test_a_belief_about_the_commit_is_shown_beside_the_rule_in_the_question_s_ru
     assert (rule["limit"], rule["limit"] != rule["at"]) == (upto, True)
     told = f"Your rule: committed up to entry {upto}."
     assert rule["differs"].startswith(f"Here they part. {told}")
+    room = Strip(shown, rules=[name], theirs=True).states[place]["lines"]["log"]["rules"][name]
+    assert room["differs"] == rule["differs"].replace("Your rule", "Their rule")
     number = step_of(shown.rows[place])
     assert later["differs"].startswith(f"They parted in step {number}. {told}")

@@ -1,5 +1,7 @@
 """A misconception in step with a run: where the two part, and what the stage says there."""
 
+import json
+
 import pytest
 
 from workbench.exercises.question import Belief
@@ -81,7 +83,7 @@ def test_bars_are_told_in_the_words_of_their_unit_and_say_whose_rule_it_is():
     measured = Measured(unit="time in Q (ms)", heights={"slow": 10, "quick": 90})
     wrong = Belief(name="x", answer="slow", because="", beside=measured.beside("x", "slow", "z"))
     assert ">Time in Q (ms)<" in in_step(wrong).value
-    text, drawn = contradiction(wrong, None, "Their rule")
+    text, drawn = contradiction(wrong, None, theirs=True)
     assert text.startswith("Their rule: x.")
     assert "slow, by their rule<" in drawn.value
 
@@ -101,3 +103,14 @@ def test_the_stage_begins_shortly_before_and_says_where_they_part(granted, sent)
         "Messages sent: 4, by your rule too."
         in scene["branches"][0]["steps"][sent[3].seq]["sentence"]
     )
+
+
+def test_a_trainer_reads_of_the_rooms_rule_in_every_step(granted, sent):
+    """The stage's own words ask the scene whose it is."""
+    found = counted(granted, "Messages sent", sent).beside("a few", 4, 5)
+    wrong = Belief(name="a few", answer=4, because="", beside=found)
+    yours, theirs = in_step(wrong)._doc(), contradiction(wrong, None, theirs=True)[1]._doc()
+    assert (yours.get("theirs"), theirs["theirs"]) == (None, True)
+    one, other = (json.dumps(doc | {"theirs": True}, sort_keys=True) for doc in (yours, theirs))
+    assert "your rule" in one
+    assert other == one.replace("your rule", "their rule")

@@ -257,7 +257,7 @@ class Classroom(Still, widgets.VBox):
         known = () if solution is None else solution.beliefs
         belief = next((one for one in known if one.name == bar.belief), None)
         if belief is not None and is_shown(belief):
-            words, self.shown = contradiction(belief, solution, "Their rule")
+            words, self.shown = contradiction(belief, solution, theirs=True)
             told += words
         elif solution is not None:
             told += f"{belief.because} {solution.reason}" if belief else solution.reason

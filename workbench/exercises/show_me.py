@@ -25,28 +25,41 @@ from .predict import PredictionView
 from .question import Belief, Prediction, Solution, say
 
 
-def side_by_side(name: str, run: Run) -> StageWidget | None:
-    """A misconception's rule beside the right one on the stage; None if they part nowhere."""
+def side_by_side(name: str, run: Run, *, theirs: bool = False) -> StageWidget | None:
+    """A misconception's rule beside the right one on the stage; None if they part nowhere.
+
+    Args:
+        name: of the misconception.
+        run: in which they part.
+        theirs: it is not that of who looks, but of those whom he teaches.
+    """
     link = LINK if run.scenario.name == "race" else None
     if parts_at(run, name, link) is None:
         return None
     title = f"The rule beside the misconception “{name}”"
-    return StageWidget(run, title=title, link=link, acts=[], rules=[name], rule=name)
+    return StageWidget(run, title=title, link=link, acts=[], rules=[name], rule=name, theirs=theirs)
 
 
-def in_step(belief: Belief, whose: str = "Your rule") -> StageWidget | widgets.HTML | None:
+def in_step(belief: Belief, *, theirs: bool = False) -> StageWidget | widgets.HTML | None:
     """What a misconception expects beside what the question's run does; None if it cannot be.
 
     Args:
         belief: the misconception.
-        whose: rule it is, as a sentence begins with it; bars say so.
+        theirs: it is not that of who looks.
     """
     beside, title = belief.beside, f"What happens beside the misconception “{belief.name}”"
     if beside is None:
         return None
     if isinstance(beside, Bars):
-        return widgets.HTML(_drawn(beside, whose.lower()))
-    return StageWidget(beside.run, at=beside.opens, title=title, acts=[], beside=beside)
+        return widgets.HTML(_drawn(beside, _whose(theirs=theirs).lower()))
+    return StageWidget(
+        beside.run, at=beside.opens, title=title, acts=[], beside=beside, theirs=theirs
+    )
+
+
+def _whose(*, theirs: bool) -> str:
+    """Whose rule a misconception is, as a sentence begins with it."""
+    return "Their rule" if theirs else "Your rule"
 
 
 _RUN = "background:#0072B2"
@@ -82,22 +95,24 @@ def is_shown(belief: Belief) -> bool:
 
 
 def contradiction(
-    belief: Belief, solution: Solution | None, whose: str = "Your rule"
+    belief: Belief, solution: Solution | None, *, theirs: bool = False
 ) -> tuple[str, StageWidget | widgets.HTML | None]:
     """What contradicts a misconception: words, and its rule beside the right one on the stage.
 
     Args:
         belief: the misconception; one that `is_shown`.
         solution: of the question; its run is taken if the two rules part in it.
-        whose: rule it is, as a sentence begins with it.
+        theirs: the misconception is not that of who looks.
     """
-    name = belief.known_as
+    name, whose = belief.known_as, _whose(theirs=theirs)
     if name is None:
         play = "" if isinstance(belief.beside, Bars) else " Play: it stops where the two part."
-        return f"{whose}: {belief.name}. Beside it is what happens.{play}", in_step(belief, whose)
+        return f"{whose}: {belief.name}. Beside it is what happens.{play}", in_step(
+            belief, theirs=theirs
+        )
     says = beliefs.belief_named(name).says
     if solution is not None and solution.shown is not None:
-        shown = side_by_side(name, solution.shown)
+        shown = side_by_side(name, solution.shown, theirs=theirs)
         if shown is not None:
             return (
                 f"{whose}: {says}. Play: it stops where {whose.lower()} and the rule part.",
@@ -109,7 +124,7 @@ def contradiction(
     return (
         f"The shortest schedule against “{says}”: {', '.join(found.moves)}"
         f" ({found.states} states looked at). {found.text}"
-    ), side_by_side(name, found.run())
+    ), side_by_side(name, found.run(), theirs=theirs)
 
 
 class ShowMe(Still, widgets.VBox):

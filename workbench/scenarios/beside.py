@@ -62,21 +62,29 @@ class Beside:
         start = min(max(first, int(getattr(self.run, "start_seq", 0))), parts - 1)
         return next((seq for seq in reversed(rows) if seq <= start), None)
 
-    def told(self, seq: int) -> str:
-        """What a row brings to both courses, in words; empty if it brings nothing."""
+    def told(self, seq: int, *, theirs: bool = False) -> str:
+        """What a row brings to both courses, in words; empty if it brings nothing.
+
+        Args:
+            seq: of the row.
+            theirs: the misconception is not that of who looks.
+        """
         if seq not in self.rule and seq not in self.yours:
             return ""
         rule, yours = (_latest(course, seq) for course in (self.rule, self.yours))
+        their = "-theirs" if theirs else ""
         if rule == yours:
-            return say("beside.same", what=self.what, rule=_words(rule))
-        return say("beside.other", what=self.what, rule=_words(rule), yours=_words(yours))
+            return say(f"beside.same{their}", what=self.what, rule=_words(rule))
+        told = {"rule": _words(rule), "yours": _words(yours)}
+        return say(f"beside.other{their}", what=self.what, **told)
 
-    def differs(self, seq: int) -> str | None:
-        """How they differ, in words; None as long as they do not."""
+    def differs(self, seq: int, *, theirs: bool = False) -> str | None:
+        """How they differ, in words; None as long as they do not. Arguments as of `told`."""
         parts = self.parts
         if parts is None or seq < parts:
             return None
-        return say("beside.part" if seq == parts else "beside.parted", told=self.told(parts))
+        told = self.told(parts, theirs=theirs)
+        return say("beside.part" if seq == parts else "beside.parted", told=told)
 
     @cached_property
     def _turns(self) -> list[int]:

@@ -104,7 +104,11 @@ def schema() -> Doc:
 
 
 def picture_of(
-    run: Any, link: Scope | str | None = None, rules: Collection[str] | None = None
+    run: Any,
+    link: Scope | str | None = None,
+    rules: Collection[str] | None = None,
+    *,
+    theirs: bool = False,
 ) -> LinkPicture:
     """The picture of a run at its beginning.
 
@@ -112,6 +116,7 @@ def picture_of(
         run: a run, a part of one, or rows in order of `seq`.
         link: the link whose number line comes first, or its name; the busiest if None.
         rules: names of misconceptions beside the rule; those of the scenario if None.
+        theirs: they are not those of who looks.
     """
     if isinstance(run, Live):
         walk = Walk(run.rows, run.cut, AT_GATE)
@@ -150,16 +155,16 @@ def picture_of(
         cluster = run.world.broker.cluster
         groups = () if cluster is None else tuple(cluster.groups.values())
         leader = groups[0].first_leader if groups else None
-        return QuorumPicture(
-            walk, () if cluster is None else cluster.nodes, leader or "", rules or ()
-        )
+        nodes = () if cluster is None else cluster.nodes
+        return QuorumPicture(walk, nodes, leader or "", rules or (), theirs=theirs)
     publishes = [one for one in links if one.link_sender == CLIENT]
     if layout.name == "valves" and publishes:
         return ValvesPicture(walk, publishes[0])
     beliefs = layout.beliefs if rules is None else rules
     if getattr(run, "parameters", {}).get("rule", "spec") != "spec":
         beliefs = ()  # this sender has a rule of its own: the right one is not in the rows
-    return LinkPicture(walk, links, windows=layout.windows, beliefs=tuple(beliefs))
+    beliefs = tuple(beliefs)
+    return LinkPicture(walk, links, windows=layout.windows, beliefs=beliefs, theirs=theirs)
 
 
 def layout_of(run: Any) -> Layout:
@@ -201,6 +206,7 @@ class Strip:
         acts: names of the acts that are offered; all if None.
         rules: names of misconceptions beside the rule; those of the scenario if None.
         beside: a misconception that is no rule of the picture's lines, beside what the rows make.
+        theirs: the misconceptions are not those of who looks.
     """
 
     def __init__(
@@ -212,10 +218,11 @@ class Strip:
         acts: Collection[str] | None = None,
         rules: Collection[str] | None = None,
         beside: Beside | None = None,
+        theirs: bool = False,
     ) -> None:
         self.run = run
-        self.beside = beside
-        self.picture = picture = picture_of(run, link, rules)
+        self.beside, self.theirs = beside, theirs
+        self.picture = picture = picture_of(run, link, rules, theirs=theirs)
         self.walk = walk = picture.walk
         rows = walk.rows
         self.deeds = Deeds(run, picture, acts) if hasattr(run, "scenario") else None
@@ -239,7 +246,7 @@ class Strip:
             if self.deeds is not None:
                 self._acts(state, legal[walk.place] if walk.place < len(legal) else {})
             if beside is not None:
-                rule = {"differs": beside.differs(row.seq)}
+                rule = {"differs": beside.differs(row.seq, theirs=theirs)}
                 state["lines"] = {**state["lines"], BESIDE: {"rules": {beside.name: rule}}}
             self.steps.append(self._step(row, changes(before, state)))
             self.states.append(state)
@@ -297,8 +304,9 @@ class Strip:
     def _step(self, row: Row, state: Doc) -> Doc:
         told = self.walk.explanation
         assert told is not None
-        beside = "" if self.beside is None else self.beside.told(row.seq)
-        remark = " ".join(filter(None, [self.picture.remark(), beside]))
+        remark = self.picture.remark()
+        if self.beside is not None:
+            remark = f"{remark} {self.beside.told(row.seq, theirs=self.theirs)}".strip()
         sentence = " ".join(filter(None, [told.sentence or row.event, remark]))
         step: Doc = {"t": self.walk.times[self.walk.place]}
         if not self.picture.is_small(row):
@@ -516,6 +524,7 @@ class SceneMaker:
         rules: names of misconceptions beside the rule; those of the scenario if None.
         rule: the one of them that is shown at first.
         beside: a misconception that is no rule of the picture's lines; it takes their place.
+        theirs: the misconceptions are not those of who looks, but of those whom he teaches.
     """
 
     def __init__(
@@ -529,13 +538,15 @@ class SceneMaker:
         rules: Collection[str] | None = None,
         rule: str = "",
         beside: Beside | None = None,
+        theirs: bool = False,
     ) -> None:
         self.note = note
         self.branches = branches if isinstance(branches, Branches) else Branches(branches)
         if beside is not None:
             rules, rule = (), beside.name
         self._given = {
-            "link": link, "octets": octets, "acts": acts, "rules": rules, "beside": beside
+            "link": link, "octets": octets, "acts": acts, "rules": rules, "beside": beside,
+            "theirs": theirs,
         }  # fmt: skip
         self._rule, self._beside = rule, beside
         self._strips: dict[int, Strip] = {}
@@ -586,6 +597,8 @@ class SceneMaker:
             found["rules"] = [{"id": self._beside.name, "name": self._beside.name}]
         if self._rule:
             found["rule"] = self._rule
+        if self._given["theirs"]:
+            found["theirs"] = True
         if now.deeds is not None:
             found |= {"acts": now.deeds.documents(), "shares": True}
         if begin:

@@ -61,15 +61,17 @@ def going(held: Held) -> str | None:
     return NO_MESSAGE if held.brake == brakes.NO_MESSAGE else MAY_SEND
 
 
-def parted(what: str, where: Row, now: Row, **told: Any) -> str:
+def parted(what: str, where: Row, now: Row, *, theirs: bool, **told: Any) -> str:
     """How two rules part, in words: at the row where they do, or at a later one.
 
     Args:
         what: they make: `credit` or `commit`.
         where: they part.
         now: the row that is shown.
+        theirs: one is not the rule of who looks.
         told: the numbers there.
     """
+    told["whose"] = piece_of("parted.theirs" if theirs else "parted.yours")
     if where.seq == now.seq:
         return say(f"parted.{what}", **told)
     step = step_of(where)
@@ -96,6 +98,7 @@ class Believed:
     """What a sender would have by a misconception, beside what it has."""
 
     belief: Belief | WindowBelief
+    theirs: bool = False
     value: int = 0
     _parted: tuple[Row, Doc] | None = None
 
@@ -111,7 +114,7 @@ class Believed:
         differs = None
         if self._parted is not None:
             where, told = self._parted
-            differs = parted("credit", where, walk.row, **told)
+            differs = parted("credit", where, walk.row, theirs=self.theirs, **told)
         return {"at": at, "limit": at + self.value, "differs": differs}
 
 
@@ -441,6 +444,7 @@ class LinkPicture:
         windows: how many windows have lines at most: one stands above the link's own line, two of
             one session's directions or of two sessions stand alone.
         beliefs: misconceptions that are shown beside the rule, each on the line that it is about.
+        theirs: they are not those of who looks.
     """
 
     layout = "link"
@@ -455,6 +459,7 @@ class LinkPicture:
         *,
         windows: int = 0,
         beliefs: Sequence[str] = (),
+        theirs: bool = False,
     ) -> None:
         self.walk = walk
         ways: dict[tuple[Scope, str | None], Scope] = {}
@@ -474,9 +479,9 @@ class LinkPicture:
             if isinstance(belief, WindowBelief):
                 for line in self.lines:
                     if isinstance(line, WindowLine):
-                        line.believed.append(BelievedWindow(belief))
+                        line.believed.append(BelievedWindow(belief, theirs))
             elif credit is not None:
-                credit.believed.append(BelievedCredit(belief))
+                credit.believed.append(BelievedCredit(belief, theirs))
         self._received: dict[Scope, int] = {}
         # Queues that a client sees; a replica's own counters are another picture.
         told = [

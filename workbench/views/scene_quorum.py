@@ -26,6 +26,7 @@ class QuorumPicture(LinkPicture):
         nodes: of the cluster, those that no row has told of yet among them.
         leader: who leads first, where no row tells.
         rules: misconceptions that are shown beside the rule.
+        theirs: they are not those of who looks.
     """
 
     layout = "quorum"
@@ -36,6 +37,8 @@ class QuorumPicture(LinkPicture):
         nodes: Iterable[str] = (),
         leader: str = "",
         rules: Iterable[str] = (),
+        *,
+        theirs: bool = False,
     ) -> None:
         publishes = [link for link in walk.links if link.link_sender == CLIENT]
         super().__init__(walk, publishes[:1])
@@ -48,6 +51,7 @@ class QuorumPicture(LinkPicture):
         )
         self._sent = 0
         self._rules = {name: Doc(at=self._before, limit=self._before) for name in rules}
+        self._theirs = theirs
         self._parted: dict[str, tuple[Row, Doc]] = {}  # by misconception, where and how
 
     @property
@@ -115,7 +119,7 @@ class QuorumPicture(LinkPicture):
         differs = None
         if name in self._parted:
             where, told = self._parted[name]
-            differs = parted("commit", where, self.walk.row, **told)
+            differs = parted("commit", where, self.walk.row, theirs=self._theirs, **told)
         return self._rules[name] | {"differs": differs}
 
     def _commit(self, step: int) -> int:

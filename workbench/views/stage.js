@@ -541,7 +541,7 @@ function theirs(view, line, state, s, y, rule) {
       R(x, y.axis + 2, w, y.tall - 4, "f-alt", { rx: 8 }),
       T(x + w / 2, y.axis + y.tall / 2 + 4.5, words, "mid s12 b c-on")
     ),
-    band(view, { key: "band", c: "alt", name: phrase("your-rule"), word: line.ends[0].word ?? "", limit: line.limit ?? phrase("limit"), modulo: line.modulo, now: [rule.at, rule.limit], s, y: y.rule, up: true, axis: y, dashed: true })
+    band(view, { key: "band", c: "alt", name: phrase(view.scene.theirs ? "their-rule" : "your-rule"), word: line.ends[0].word ?? "", limit: line.limit ?? phrase("limit"), modulo: line.modulo, now: [rule.at, rule.limit], s, y: y.rule, up: true, axis: y, dashed: true })
   );
 }
 function bracket(view, line, i, now, s, y, name) {
@@ -636,7 +636,7 @@ function bars(view, line, x, width, rowY, bottom) {
   const committed = Math.max(low, state.commit ?? 0), flip = committed - low > all * 0.6, words = phrase("commit-at", { index: state.commit ?? 0 });
   kids.push(G({ key: "commit", class: "glide", style: at(X(committed), 0) }, L(0, 18, 0, bottom - 44, "k-flow w4"), P("M-7 9h14v8l-7 6l-7 -6z", "f-flow"), T(flip ? -12 : 12, 20, words, `s12 b n c-flow halo ${flip ? "end" : ""}`)));
   const mine = view.rule ? state.rules?.[view.rule] : void 0;
-  if (mine) kids.push(G({ key: "theirs", class: "glide", style: at(X(Math.max(low, Math.min(high, mine.limit))), 0) }, L(0, 26, 0, bottom - 44, "k-alt w4 dashes"), T(10, 40, phrase("your-rule-at", { index: mine.limit }), "s12 b n c-alt halo")));
+  if (mine) kids.push(G({ key: "theirs", class: "glide", style: at(X(Math.max(low, Math.min(high, mine.limit))), 0) }, L(0, 26, 0, bottom - 44, "k-alt w4 dashes"), T(10, 40, phrase(view.scene.theirs ? "their-rule-at" : "your-rule-at", { index: mine.limit }), "s12 b n c-alt halo")));
   const foot = [], n = logs.length;
   for (let v = low + 1; v <= Math.min(high, top); v++) {
     const have = logs.filter((log2) => log2[0] >= v).length, a = X(v - 1) + cell / 2, enough = have >= (line.majority ?? n);
@@ -1069,8 +1069,8 @@ function strip(asked) {
       "rules",
       words ? "wrong" : "",
       tag(phrase("two-rules")),
-      h("div", { class: "wst-q", "aria-live": "polite" }, words ? h("b", {}, words) : phrase("same-so-far")),
-      h("select", { key: "rules", class: "wst-rules", "data-ui": "rules", "aria-label": phrase("your-rule") }, rules.map((one) => h("option", { key: one.id, value: one.id, selected: one.id === rule }, one.name))),
+      h("div", { class: "wst-q", "aria-live": "polite" }, words ? h("b", {}, words) : phrase(scene.theirs ? "same-so-far-theirs" : "same-so-far")),
+      h("select", { key: "rules", class: "wst-rules", "data-ui": "rules", "aria-label": phrase(scene.theirs ? "their-rule" : "your-rule") }, rules.map((one) => h("option", { key: one.id, value: one.id, selected: one.id === rule }, one.name))),
       button2("rule", "✕", { "data-arg": "", "aria-label": phrase("one-rule-only"), class: "wst-btn bare" })
     );
   }

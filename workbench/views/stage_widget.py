@@ -43,6 +43,7 @@ class StageWidget(Still, anywidget.AnyWidget):
             None.
         rule: the one of them that is shown at first.
         beside: a misconception that is no rule of the picture's lines; it takes their place.
+        theirs: the misconceptions are not those of who looks, but of those whom he teaches.
         anew: whether the run can be begun anew with other values of its scenario's parameters.
 
     Attributes:
@@ -77,9 +78,13 @@ class StageWidget(Still, anywidget.AnyWidget):
         rules: Collection[str] | None = None,
         rule: str = "",
         beside: Beside | None = None,
+        theirs: bool = False,
         anew: bool = False,
     ) -> None:
-        self._given = {"link": link, "acts": acts, "rules": rules, "rule": rule, "beside": beside}
+        self._given = {
+            "link": link, "acts": acts, "rules": rules, "rule": rule, "beside": beside,
+            "theirs": theirs,
+        }  # fmt: skip
         self._anew = anew
         cursor = self._load(run, at, title, note)
         branch = self.branches.current

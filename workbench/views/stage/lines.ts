@@ -205,7 +205,7 @@ function theirs(view: View, line: Line, state: LineState, s: Scale, y: Rows, rul
   const words = d > 0 ? phrase("too-many", { count: d }) : phrase("too-few", { count: -d }), w = textWidth(words, 12, 650) + 18, x = Math.max(a, Math.min((a + b) / 2 - w / 2, view.W - w - 8));
   return G({ key: "theirs" }, d !== 0 && G({ key: "differs", class: "fade" }, R(a, y.axis, b - a, y.tall, "k-alt w2", { style: `fill:url(#${view.uid}alt)` }),
     R(x, y.axis + 2, w, y.tall - 4, "f-alt", { rx: 8 }), T(x + w / 2, y.axis + y.tall / 2 + 4.5, words, "mid s12 b c-on")),
-    band(view, { key: "band", c: "alt", name: phrase("your-rule"), word: line.ends[0].word ?? "", limit: line.limit ?? phrase("limit"), modulo: line.modulo, now: [rule.at, rule.limit], s, y: y.rule, up: true, axis: y, dashed: true }));
+    band(view, { key: "band", c: "alt", name: phrase(view.scene.theirs ? "their-rule" : "your-rule"), word: line.ends[0].word ?? "", limit: line.limit ?? phrase("limit"), modulo: line.modulo, now: [rule.at, rule.limit], s, y: y.rule, up: true, axis: y, dashed: true }));
 }
 
 /** A window that slides: brackets round it, and a triangle where the next one goes. And the words beside it. */
@@ -291,7 +291,7 @@ export function bars(view: View, line: Line, x: number, width: number, rowY: (i:
   const committed = Math.max(low, state.commit ?? 0), flip = committed - low > all * 0.6, words = phrase("commit-at", { index: state.commit ?? 0 });
   kids.push(G({ key: "commit", class: "glide", style: at(X(committed), 0) }, L(0, 18, 0, bottom - 44, "k-flow w4"), P("M-7 9h14v8l-7 6l-7 -6z", "f-flow"), T(flip ? -12 : 12, 20, words, `s12 b n c-flow halo ${flip ? "end" : ""}`)));
   const mine = view.rule ? state.rules?.[view.rule] : undefined;
-  if (mine) kids.push(G({ key: "theirs", class: "glide", style: at(X(Math.max(low, Math.min(high, mine.limit))), 0) }, L(0, 26, 0, bottom - 44, "k-alt w4 dashes"), T(10, 40, phrase("your-rule-at", { index: mine.limit }), "s12 b n c-alt halo")));
+  if (mine) kids.push(G({ key: "theirs", class: "glide", style: at(X(Math.max(low, Math.min(high, mine.limit))), 0) }, L(0, 26, 0, bottom - 44, "k-alt w4 dashes"), T(10, 40, phrase(view.scene.theirs ? "their-rule-at" : "your-rule-at", { index: mine.limit }), "s12 b n c-alt halo")));
   const foot: Kid[] = [], n = logs.length;
   for (let v = low + 1; v <= Math.min(high, top); v++) {
     const have = logs.filter((log) => log[0] >= v).length, a = X(v - 1) + cell / 2, enough = have >= (line.majority ?? n);

@@ -41,6 +41,8 @@ export interface Scene {
   rules?: { id: string; name: string }[];
   /** the one of them that is shown at first; none if absent */
   rule?: string;
+  /** they are not those of who looks: a trainer looks at the room's */
+  theirs?: boolean;
   /** ids of nodes that are lifelines of the sequence diagram, from top to bottom; all of them if absent */
   lifelines?: string[];
   /** the tab *All counters*: its columns after the first, and its rows */

@@ -28,6 +28,7 @@ PACKAGE = REPO / "workbench"
 VIEWS = PACKAGE / "views"
 NOTEBOOKS = REPO / "notebooks"
 DRAWN = [*sorted((VIEWS / "stage").glob("*.ts")), VIEWS / "presenter.js"]
+SAYING = [path for path in sorted(VIEWS.glob("*.py")) if "say(" in path.read_text("utf-8")]
 OTHERS = [name for name in languages() if name != ENGLISH]
 TRANSLATED = sorted(
     (name, path.stem)
@@ -210,6 +211,21 @@ def test_no_sentence_of_the_stage_stands_in_its_source(path):
         for one, other in pairwise(re.split(r"[,.;]?\s+", text)):
             both = {one, other}
             assert both & classes or not all(re.fullmatch("[A-Za-z]{3,}", w) for w in both), text
+
+
+@pytest.mark.parametrize("path", SAYING, ids=lambda path: path.name)
+def test_no_sentence_of_a_view_stands_in_its_source(path):
+    """Two plain words in a row are a sentence, but in a docstring, a trait's help, or code."""
+    tree = ast.parse(path.read_text("utf-8"))
+    unsaid = {
+        id(one.value)
+        for one in ast.walk(tree)
+        if isinstance(one, ast.Expr) or (isinstance(one, ast.keyword) and one.arg == "help")
+    }
+    for one in ast.walk(tree):
+        if isinstance(one, ast.Constant) and isinstance(one.value, str) and id(one) not in unsaid:
+            words = re.search("[A-Za-z]{3,}[,.;:]? [A-Za-z]{3,}", one.value)
+            assert not words or one.value == "row wrap" or re.search("[{<]", one.value), one.value
 
 
 @pytest.mark.parametrize(("name", "table"), TRANSLATED)

@@ -275,7 +275,7 @@ class FrozenWire(StageWidget):
         if name == "clear":
             wire.clear_breakpoints()
             return say("done.no-stops")
-        raise ValueError(f"no act {name!r}")
+        raise ValueError(say("off.no-act", act=repr(name)))
 
     @staticmethod
     def _step(wire: Any, frames: int, way: str | None) -> str:

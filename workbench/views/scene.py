@@ -191,8 +191,8 @@ def _chosen(walk: Walk, wanted: Scope | str | None) -> list[Scope]:
         return links
     first = [one for one in links if wanted in (one, one.link)]
     if not first:
-        listed = ", ".join(str(one.link) for one in links) or "none"
-        raise ValueError(f"no link {wanted!r} in this run; there are: {listed}")
+        listed = ", ".join(str(one.link) for one in links) or say("cannot.none")
+        raise ValueError(say("cannot.no-link", link=repr(wanted), listed=listed))
     return first + [one for one in links if one not in first]
 
 

@@ -497,13 +497,9 @@ def _time_words(
         shaded_us = sum(one.end_us - one.begin_us for one in some)
         share = say("time.share", part=ms(shaded_us), all=ms(end_us))
         most = max(one.amount for one in some)
-        where = say(
-            "time.stretches-of" if most > 1 else "time.stretches",
-            n=len(some),
-            begin=ms(some[0].begin_us),
-            end=ms(some[-1].end_us),
-            most=number(most),
-        )
+        ends = {"begin": ms(some[0].begin_us), "end": ms(some[-1].end_us)}
+        some_at_once = "-of" if most > 1 else ""
+        where = say(f"time.stretches{some_at_once}", n=len(some), most=number(most), **ends)
         spans.append((name, share, where))
     shades = [(say("column.shaded"), say("column.how-long"), say("column.stretches"))]
     return _aligned(title, told and head + told, spans and shades + spans)

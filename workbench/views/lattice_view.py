@@ -116,17 +116,10 @@ class LatticeView(Still, widgets.VBox):
 
     def _depth_options(self) -> list[tuple[str, int]]:
         levels, bad = self.found.levels(), bad_levels(self.found)
+        keys = ["one-state" if states == 1 else "states" for states in levels]
         return [
-            (
-                say(
-                    "choose.one-state" if states == 1 else "choose.states",
-                    moves=depth,
-                    n=states,
-                    bad=bad[depth],
-                ),
-                depth,
-            )
-            for depth, states in enumerate(levels)
+            (say(f"choose.depth-{key}", moves=depth, n=states, bad=bad[depth]), depth)
+            for depth, (key, states) in enumerate(zip(keys, levels, strict=True))
         ]
 
     def _list(self, index: int) -> None:
@@ -139,7 +132,10 @@ class LatticeView(Still, widgets.VBox):
         quiet, self._quiet = self._quiet, True
         self.states.options = [
             (
-                say(f"choose.{verdict(self.found, place)}", state=state_words(self.found, place)),
+                say(
+                    f"choose.listed-{verdict(self.found, place)}",
+                    state=state_words(self.found, place),
+                ),
                 place,
             )
             for place in shown

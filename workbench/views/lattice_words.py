@@ -71,12 +71,8 @@ def state_parts(model: Any, state: Any) -> tuple[str, ...]:
     view = _view(model, state)
     if view is None:
         return (str(state),)
-    sender = say(
-        "state.sender",
-        at=view.snd_delivery_count,
-        credit=view.snd_link_credit,
-        left=view.messages_left,
-    )
+    at, credit = view.snd_delivery_count, view.snd_link_credit
+    sender = say("state.sender", at=at, credit=credit, left=view.messages_left)
     receiver = say("state.receiver", at=view.rcv_delivery_count, limit=view.furthest_limit)
     return sender, receiver, say("state.wire", flying=wire_words(view))
 
@@ -104,13 +100,9 @@ def sentences(model: Any, moves: Iterable[Any]) -> list[str]:
 
 def overrun(view: LinkView) -> str:
     """What is bad about a state in which the sender may send too much."""
-    return say(
-        "state.overrun",
-        credit=view.snd_link_credit,
-        at=view.snd_delivery_count,
-        limit=view.furthest_limit,
-        allowed=max(0, view.allowed),
-    )
+    at, credit = view.snd_delivery_count, view.snd_link_credit
+    limit, allowed = view.furthest_limit, max(0, view.allowed)
+    return say("state.overrun", at=at, credit=credit, limit=limit, allowed=allowed)
 
 
 def _view(model: Any, state: Any) -> LinkView | None:

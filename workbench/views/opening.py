@@ -57,7 +57,7 @@ def _other_side(row: Any, side: str | None) -> str:
         return ""
     values = plain(row)
     other = next(one for one in SIDES if one != shown)
-    note = say(f"opened.{shown}", measure=values["measure"])
+    note = say(f"opened.in-{shown}", measure=values["measure"])
     if values[f"{other}_seq"] is None:
         return note
     return say("opened.other", shown=note, code=f'side="{other}"')

@@ -143,10 +143,8 @@ class ChainPicture(LinkPicture):
             channel, queue = _channel(one), f"queue:{one.queue}"
             own = self._initial[AMQP_0_9_1]
             reader = f"reader:{one.connection}"
-            who, to = (
-                say("box.channel", number=one.channel),
-                say("box.queue", name=visible(one.queue)),
-            )
+            who = say("box.channel", number=one.channel)
+            to = say("box.queue", name=visible(one.queue))
             pairs = [(reader, channel, own, f"{say('box.reader')} → {who}")]
             pairs.append((channel, queue, own, f"{who} → {to}"))
             pairs += [(channel, one, own, f"{who} → {process_words(one)}") for one in self.mirrors]
@@ -390,9 +388,8 @@ class ChainPicture(LinkPicture):
                     if one.publishes:
                         toned = {**tone, "mark": str(one.channel)} if several else {}
                         place = (_CHANNEL, rows[one] if several else middle)
-                        title = say(
-                            "box.channel" if several else "box.one-channel", number=one.channel
-                        )
+                        alone = "" if several else "-alone"
+                        title = say(f"box.channel{alone}", number=one.channel)
                         box(_channel(one), group, place, name=title, **toned)
                 to = [each for each in rows if each.queue == one.queue]
                 there = [rows[each] for each in to if each.publishes] or [rows[each] for each in to]
@@ -496,9 +493,9 @@ class ChainPicture(LinkPicture):
         blocked = bool(self._on.get(name))
         if kind == "channel":
             kept = self._kept[name]
-            words = (
-                say("box.deferred" if kept else "box.blocked", n=kept) if kept or blocked else None
-            )
+            words = say("box.blocked") if blocked else None
+            if kept:
+                words = say("box.deferred", n=kept)
             told = words or say("box.routes")
             facts = [told] if words or self._shares(name) else []
             return {"sub": told, "facts": facts, "blocked": words}
@@ -514,21 +511,16 @@ class ChainPicture(LinkPicture):
 
     def _client_state(self, name: str) -> Doc:
         gave, got = self._published[name], self._got[name]
-        told = say(
-            "fact.in-and-out" if gave and got else "fact.received" if got else "fact.published",
-            n=got or gave,
-            out=gave,
-        )
+        told = say("fact.received" if got else "fact.published", n=got or gave)
+        if gave and got:
+            told = say("fact.in-and-out", out=gave, n=got)
         state: Doc = {"sub": told, "blocked": None, "going": None}
         lanes = [one for one in self.lanes if one.client == name and one.publishes]
         braking = self._braking.get(lanes[0].connection) if lanes else None
         if braking is not None:
             if brakes.is_blocked(braking.brake):
-                every = len({one.channel for one in lanes}) > 1
-                state["blocked"] = say(
-                    "party.blocked-every" if every else "party.blocked",
-                    why=brakes.short(braking.brake),
-                )
+                every = "-every" if len({one.channel for one in lanes}) > 1 else ""
+                state["blocked"] = say(f"party.blocked{every}", why=brakes.short(braking.brake))
             else:
                 state["going"] = say("going.may-publish")
             return state
@@ -559,22 +551,15 @@ class ChainPicture(LinkPicture):
             for hop in self.hops.values()
         ]
         for name in self.nodes:
-            if self._kept[name]:
-                parts.append(
-                    say("chain-words.deferred", who=process_words(name), n=self._kept[name])
-                )
+            who, kept = process_words(name), self._kept[name]
+            if kept:
+                parts.append(say("chain-words.deferred", who=who, n=kept))
             if name in self._hung:
-                parts.append(say("chain-words.hangs", who=process_words(name)))
+                parts.append(say("chain-words.hangs", who=who))
         for name, socket in self._sockets.items():
             waits = len(socket.waiting(self.walk.row.t_us)) if self.walk.rows else 0
-            stopped = bool(self._on.get(f"reader:{name}"))
-            parts.append(
-                say(
-                    "chain-words.stopped" if stopped else "chain-words.reads",
-                    connection=name,
-                    n=waits,
-                )
-            )
+            does = "stopped" if self._on.get(f"reader:{name}") else "reads"
+            parts.append(say(f"chain-words.{does}", connection=name, n=waits))
         return " ".join(parts)
 
 

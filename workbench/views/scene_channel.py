@@ -235,14 +235,8 @@ class ChannelPicture(LinkPicture):
         for line in self.consumers:
             tag = visible(line.consumer.tag)
             for name, (made, limit) in line.state()["ends"].items():
-                parts.append(
-                    say(
-                        "channel-words.broker" if name == BROKER else "channel-words.client",
-                        tag=tag,
-                        n=made,
-                        more=limit - made,
-                    )
-                )
+                end = "broker" if name == BROKER else "client"
+                parts.append(say(f"channel-words.{end}", tag=tag, n=made, more=limit - made))
             if line.held:
                 why = brakes.words(brakes.PREFETCH)
                 parts.append(say("channel-words.held", tag=tag, why=why))

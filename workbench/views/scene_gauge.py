@@ -330,18 +330,9 @@ class GaugePicture(LinkPicture):
             return {"facts": [say("fact.in-queue", n=self.level)]}
         one = self.producers[self.named[name]]
         drawn = 0 < one.window <= MOST_PLACES
-        state: Doc = {
-            "sub": say(
-                "fact.window-to-send"
-                if drawn
-                else "fact.out-to-send"
-                if one.window
-                else "fact.to-send",
-                n=one.waiting,
-                window=one.window,
-                out=one.incomplete,
-            )
-        }
+        of = "-in-window" if drawn else "-of-window" if one.window else ""
+        sub = say(f"fact.to-send{of}", n=one.waiting, window=one.window, out=one.incomplete)
+        state: Doc = {"sub": sub}
         state |= {"blocked": None, "going": None}
         brake = one.braking.brake
         if brakes.is_blocked(brake) and one.waiting > 0:
@@ -528,19 +519,16 @@ class SubscriberPicture(LinkPicture):
             return {"facts": [got, accepted]}
         ready = next(iter(self._ready().values()), 0)
         octets = self.credit.octets
-        key = "unlimited" if octets == NO_LIMIT else "octets" if octets else "no-octets"
-        facts = [say("fact.ready", n=ready), say(f"fact.{key}", n=octets)]
+        some = "-unlimited" if octets == NO_LIMIT else "" if octets else "-none"
+        facts = [say("fact.ready", n=ready), say(f"fact.octets{some}", n=octets)]
         return {"facts": facts, "items": ready}
 
     def words(self) -> str:
         """The whole state in words."""
         (made, limit), *_ = self.credit.state()["ends"].values() or [(0, 0)]
         octets = self.credit.octets
-        broker = say(
-            "subscription-words.unlimited" if octets == NO_LIMIT else "subscription-words.broker",
-            n=made,
-            more=limit - made,
-            octets=octets or 0,
-        )
+        told = {"n": made, "more": limit - made, "octets": octets or 0}
+        some = "-unlimited" if octets == NO_LIMIT else ""
+        broker = say(f"subscription-words.broker{some}", **told)
         subscriber = say("subscription-words.subscriber", got=self._got, accepted=self._accepted)
         return f"{broker} {subscriber}"

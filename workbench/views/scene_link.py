@@ -73,10 +73,10 @@ def parted(what: str, where: Row, now: Row, *, theirs: bool, **told: Any) -> str
     """
     told["whose"] = piece_of("parted.theirs" if theirs else "parted.yours")
     if where.seq == now.seq:
-        return say(f"parted.{what}", **told)
+        return say(f"parted.here-{what}", **told)
     step = step_of(where)
     when = piece_of("parted.in-step" if step > 0 else "parted.in-set-up", step=step)
-    return say(f"parted.{what}-before", when=when, **told)
+    return say(f"parted.before-{what}", when=when, **told)
 
 
 @dataclass(slots=True)
@@ -411,7 +411,7 @@ class WindowLine:
                     "id": vantage,
                     "name": say(f"role.{role}"),
                     "role": role,
-                    "word": say(f"window.{role}"),
+                    "word": say(f"window.has-{role}"),
                 }
                 for vantage, role in zip(self.walk.vantages(self.link), ROLES, strict=True)
                 if vantage is not None
@@ -752,26 +752,15 @@ class LinkPicture:
         facts: list[str] = []
         if name == BROKER:
             ready = self._ready()
-            facts += [
-                say(
-                    "fact.ready" if len(self._queues) == 1 else "fact.ready-in",
-                    n=number,
-                    queue=visible(queue),
-                )
-                for queue, number in ready.items()
-            ]
+            of = "" if len(self._queues) == 1 else "-in"
+            facts += [say(f"fact.ready{of}", n=n, queue=visible(one)) for one, n in ready.items()]
             waits = self._in_sessions()
             facts += [say("fact.in-session", n=waits)] if waits else []
         for link in sends:
             number = self.walk.number(name, link, "available")
             if name != BROKER and number is not None:
-                facts.append(
-                    say(
-                        "fact.to-send" if len(sends) == 1 else "fact.to-send-over",
-                        n=number,
-                        link=link.link,
-                    )
-                )
+                over = "" if len(sends) == 1 else "-over"
+                facts.append(say(f"fact.to-send{over}", n=number, link=link.link))
         got = sum(self._received.get(link, 0) for link in takes)
         if takes and self.walk.cut is None:  # a part of a run does not tell of those before it
             facts.append(say("fact.received", n=got))

@@ -180,11 +180,8 @@ class PagingPicture(LinkPicture):
         """Everything after the row taken last."""
         text = ""
         if self._quota:
-            text = say(
-                "paging.quota-blocked" if self._stopped else "paging.quota",
-                quota=number(self._quota),
-                left=number(self._left),
-            )
+            stops = "-blocked" if self._stopped else ""
+            text = say(f"paging.quota{stops}", quota=number(self._quota), left=number(self._left))
         gauge: Doc = {"level": self._level, "stopped": self._stopped, "text": text or None}
         return {
             "nodes": {name: self.node_state(name) for name in self.nodes},

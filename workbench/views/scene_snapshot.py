@@ -30,9 +30,8 @@ def snapshot_scene(found: Any) -> Doc:
         key = names[queue.name]
         nodes.append(_node(key, queue.name, queue.kind, _QUEUE, place))
         held = queue.unacknowledged
-        ready = say(
-            "snapshot.ready" if held is None else "snapshot.ready-held", n=queue.ready, held=held
-        )
+        some = "" if held is None else "-held"
+        ready = say(f"snapshot.ready{some}", n=queue.ready, held=held)
         alone = queue.ready and not queue.consumers
         states[key] = {
             "facts": [ready, say("snapshot.consumers", n=queue.consumers)],
@@ -43,16 +42,9 @@ def snapshot_scene(found: Any) -> Doc:
         for place, link in enumerate(mine):
             key = f"{'consumer' if sends else 'publisher'} {place}"
             nodes.append(_node(key, link.connection, _queue_of(link.address), column, place))
-            credit = "?" if link.credit is None else link.credit
-            # A closed window counts before the credit that is left.
-            fact = say(
-                "snapshot.window"
-                if link.window == 0
-                else "snapshot.prefetch"
-                if link.delivery_count is None
-                else "snapshot.credit",
-                n=credit,
-            )
+            what = "prefetch" if link.delivery_count is None else "credit"
+            what = "window" if link.window == 0 else what  # it counts before the credit left
+            fact = say(f"snapshot.left-{what}", n="?" if link.credit is None else link.credit)
             states[key] = {"facts": [fact], "blocked": _blocked(link)}
             queue = names.get(_queue_of(link.address))
             if queue is not None:

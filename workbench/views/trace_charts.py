@@ -159,7 +159,7 @@ def brake_chart(
     chosen = chosen_link(rows, link)
     held = held_by(rows, chosen)
     return time_chart(
-        {say(f"brakes.{name}"): _counter_steps(rows, held, name) for name in COUNTERS},
+        {say(f"brakes.line-{name}"): _counter_steps(rows, held, name) for name in COUNTERS},
         end_us=rows[-1].t_us,
         unit=say("brakes.unit"),
         stretches=blocked_intervals(rows, held),

@@ -374,9 +374,8 @@ def test_a_belief_about_the_commit_is_shown_beside_the_rule_in_the_question_s_ru
     steps = list(resolved(SceneMaker(shown, rules=[name]).scene()))
     rule, later = (step["lines"]["log"]["rules"][name] for step in steps[place : place + 2])
     assert (rule["limit"], rule["limit"] != rule["at"]) == (upto, True)
-    told = f"Your rule: committed up to entry {upto}."
-    assert rule["differs"].startswith(f"Here they part. {told}")
+    assert rule["differs"].startswith(f"Your rule: committed up to entry {upto}.")
     room = Strip(shown, rules=[name], theirs=True).states[place]["lines"]["log"]["rules"][name]
     assert room["differs"] == rule["differs"].replace("Your rule", "Their rule")
     number = step_of(shown.rows[place])
-    assert later["differs"].startswith(f"They parted in step {number}. {told}")
+    assert later["differs"].startswith(f"Parted in step {number}. Your rule: up to entry {upto}.")

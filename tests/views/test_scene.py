@@ -335,9 +335,7 @@ def test_both_rules_are_drawn_and_the_first_difference_is_told():
     assert set(told[:here]) == {None}
     assert told[here].startswith("Here they part: your rule makes link-credit 8")
     step = step_of(played("race").rows[here])
-    assert {words.partition(":")[0] for words in told[here + 1 :]} == {
-        f"They parted in step {step}"
-    }
+    assert {words.partition(":")[0] for words in told[here + 1 :]} == {f"Parted in step {step}"}
 
 
 def test_rules_that_part_before_the_lesson_begins_have_parted_in_the_set_up():
@@ -349,7 +347,7 @@ def test_rules_that_part_before_the_lesson_begins_have_parted_in_the_set_up():
     assert here < found.start_seq
     *_, last = Strip(found, rules=[name]).states
     (line,) = last["lines"].values()
-    assert line["rules"][name]["differs"].startswith("They parted in the set-up: there your rule")
+    assert line["rules"][name]["differs"].startswith("Parted in the set-up: your rule")
 
 
 def test_legal_acts_are_those_of_the_run():

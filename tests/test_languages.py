@@ -22,6 +22,7 @@ from workbench import lesson_map
 from workbench.exercises.working_copies import make_copies
 from workbench.languages import ENGLISH, HERE, VARIABLE, language, languages, told, words, words_in
 from workbench.scenarios import ParameterError, get, names, run
+from workbench.trace.explain import explain
 from workbench.views.static_html import stage_module
 
 PACKAGE = REPO / "workbench"
@@ -272,6 +273,25 @@ def test_a_copy_of_a_lesson_is_in_the_learners_language(speak, tmp_path):
     assert code[0] == code[1]
     assert make_copies(tmp_path, renew=True) == []
     assert nbformat.read(copy, as_version=4) == second
+
+
+def told_steps() -> list[str]:
+    """What the steps of lesson 01's runs say: grants by hand, and each rule of granting."""
+    begun = run("credit", seed=1)
+    granted = begun.act(begun.start_seq, "grant", link_credit=3)
+    stopped = granted.act(len(granted.rows) - 1, "grant", link_credit=0)
+    policies = ("one-at-a-time", "batch-then-wait", "top-up-at-half")
+    played = [run("credit", "rmq4.3", {"policy": policy, "n": 5}) for policy in policies]
+    return [step.sentence for one in (stopped, *played) for step in explain(one.rows)]
+
+
+def test_each_step_of_lesson_01_is_said_in_the_samples_language(speak):
+    """None of its sentences is English there."""
+    english = told_steps()
+    speak("de")
+    own = told_steps()
+    assert len(own) == len(english) > 100
+    assert set(own).isdisjoint(english)
 
 
 def test_what_a_language_leaves_out_is_english(speak):

@@ -7,28 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from workbench.languages import count
-from workbench.scenarios.link_model import (
-    FLOW_ARRIVES,
-    SEND_FLOW,
-    SEND_TRANSFER,
-    TRANSFER_ARRIVES,
-    LinkState,
-    LinkView,
-)
+from workbench.scenarios.link_model import LinkState, LinkView
 from workbench.scenarios.schedules import states_along
 
-from .levels import Level
+from .levels import Level, say
 from .progress import Progress, progress
 
 LESSON = "02"
-CANNOT = "cannot be done"
-MOVES = {
-    SEND_FLOW: "the receiver sends the next flow",
-    SEND_TRANSFER: "the sender sends a message",
-    TRANSFER_ARRIVES: "the first transfer arrives",
-    FLOW_ARRIVES: "the first flow arrives",
-}
+CANNOT = "cannot be done"  # as the log keeps it
 
 
 class Game:
@@ -54,7 +40,7 @@ class Game:
         self.moves: list[str] = []
         self.states: list[LinkState] = [self.level.model.initial]
         self.over = False
-        self.line = f"Choose who acts. {self._possible()}"
+        self.line = say("begin", possible=self._possible())
 
     @property
     def state(self) -> LinkState:
@@ -94,67 +80,57 @@ class Game:
         if self.over and not won and len(moves) == made + 1:
             self._won()
         elif self.over:
-            self.line = "This level is done. Go back, begin again, or take another."
+            self.line = say("over")
         else:
-            self.line = f"{count(len(self.moves), 'move')} made. {self._possible()}"
+            self.line = say("made", n=len(self.moves), possible=self._possible())
 
     def cannot(self) -> None:
         """The learner says that it cannot be done."""
         par = self.level.par
         if par is None and not self.level.found.complete:
-            self.line = f"The explorer cannot tell: {self.level.proof}."
+            self.line = say("cannot-tell", proof=self.level.proof)
             return
         self._log.record(self.name, CANNOT, par is None, hints=self.hints)
         if par is None:
             self.over = True
-            self.line = f"✔ Right, it cannot be done: {self.level.proof}."
+            self.line = say("proved", proof=self.level.proof)
         else:
-            self.line = (
-                "✘ It can be done: the explorer knows a schedule of"
-                f" {count(par, 'move')}. A hint tells where it begins."
-            )
+            self.line = say("disproved", n=par)
 
     def hint(self) -> None:
         """A little more with each asking: the next move, and in the end the whole schedule."""
         way = self.level.from_here(self.state)
         if self.level.par is None:
             self.hints += 1
-            self.line = (
-                f"The explorer has visited {count(self.level.found.states, 'state')}. How many of"
-                " them are bad? The button below the picture claims to know."
-            )
+            self.line = say("hint.visited", n=self.level.found.states)
         elif way is None:
-            self.line = "From here it cannot be done any more: go back, or begin again."
+            self.line = say("hint.too-late")
         elif not way:
-            self.line = "You are there."
+            self.line = say("hint.there")
         else:
             self.hints += 1
-            told = f"Next: {MOVES[way[0]]}."
             if self.hints == 1:
-                told = f"From here it takes {count(len(way), 'move')}."
-            elif self.hints > 2:
-                told = "From here: " + ", ".join(MOVES[one] for one in way) + "."
-            self.line = told
+                self.line = say("hint.number", n=len(way))
+            elif self.hints == 2:
+                self.line = say("hint.next", move=in_words(way[:1]))
+            else:
+                self.line = say("hint.way", moves=in_words(way))
 
     def _won(self) -> None:
         self.over = True
         par, made = self.level.par, len(self.moves)
         self._log.record(self.name, f"{made} moves", True, hints=self.hints)
-        self.line = (
-            f"✔ Done in {count(made, 'move')}: the sender believes that it may send"
-            f" {count(self.view.snd_link_credit, 'message')} more; granted are {self.granted}."
-        )
+        believed = self.view.snd_link_credit
+        self.line = say("won", n=made, believed=believed, granted=self.granted)
         if par == made:
-            self.line += " That is the shortest possible: all schedules were searched."
+            self.line += f" {say('shortest')}"
         elif par is not None:
-            self.line += f" {count(par, 'move')} are possible."
+            self.line += f" {say('shorter', n=par)}"
 
     def _possible(self) -> str:
         """What can happen next, in words."""
-        names = [MOVES[name] for name, why in self.legal().items() if why is None]
-        if not names:
-            return "Nothing can happen any more: go back, or begin again."
-        return f"Possible now: {', '.join(names)}."
+        moves = [name for name, why in self.legal().items() if why is None]
+        return say("possible", moves=in_words(moves)) if moves else say("stuck")
 
     # -- in words -----------------------------------------------------------------------------
 
@@ -167,13 +143,19 @@ class Game:
     def told(self) -> str:
         """How much the sender believes that it may send, and how much was granted: the goal."""
         view = self.view
-        sign = " ✕" if self.level.model.bad(self.state) else ""
-        return (
-            f"The sender believes that it may send {view.snd_link_credit} more{sign}; by the"
-            f" furthest limit ever granted, {view.furthest_limit}, it is {self.granted}."
+        return say(
+            "told",
+            believed=view.snd_link_credit,
+            sign=" ✕" if self.level.model.bad(self.state) else "",
+            limit=view.furthest_limit,
+            granted=self.granted,
         )
 
     def __str__(self) -> str:
-        moves = ", ".join(MOVES[one] for one in self.moves) or "none"
-        lines = [f"{self.level.title}. {self.level.story}", self.told, f"Moves: {moves}."]
-        return "\n".join([*lines, self.line])
+        moves = say("moves", moves=in_words(self.moves)) if self.moves else say("no-moves")
+        return "\n".join([f"{self.level.title}. {self.level.story}", self.told, moves, self.line])
+
+
+def in_words(moves: Sequence[str]) -> str:
+    """Moves, one after the other."""
+    return ", ".join(say(f"move.{move}") for move in moves)

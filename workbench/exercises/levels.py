@@ -10,13 +10,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 
+from workbench.languages import phrase
 from workbench.scenarios.link_model import LinkModel, LinkState
 from workbench.scenarios.rules import rule_named
 from workbench.sim.explorer import Bounds, Exploration, explore
 
 BOUNDS = Bounds(states=200_000, octets=200_000_000)
+
+say = partial(phrase, "game")
 
 
 @dataclass(frozen=True, kw_only=True)  # no slots: cached_property needs a place
@@ -24,9 +27,7 @@ class Level:
     """One level.
 
     Attributes:
-        name: under which its outcome is kept.
-        title: what it is called.
-        story: what is given, in a sentence or two, without the answer.
+        name: under which its outcome is kept, and its words stand in `game.toml`.
         rule: name of the sender's rule.
         messages: that the sender has.
         grants: link-credit of the receiver's flows.
@@ -35,13 +36,21 @@ class Level:
     """
 
     name: str
-    title: str
-    story: str
     rule: str
     messages: int
     grants: Sequence[int]
     initial_delivery_count: int = 0
     first_credit: int = 0
+
+    @property
+    def title(self) -> str:
+        """What it is called."""
+        return say(f"level.{self.name}.title")
+
+    @property
+    def story(self) -> str:
+        """What is given, in a sentence or two, without the answer."""
+        return say(f"level.{self.name}.story")
 
     @property
     def model(self) -> LinkModel:
@@ -81,11 +90,8 @@ class Level:
         """Why it cannot be done."""
         found = self.found
         if not found.complete:
-            return f"{found.stopped}; that is no proof"
-        return (
-            f"every state that any order can reach was visited, {found.states:,} of them, and in"
-            " none may the sender send more than was granted"
-        )
+            return say("no-proof", stopped=found.stopped)
+        return say("proof", states=found.states)
 
 
 def levels() -> tuple[Level, ...]:
@@ -93,33 +99,24 @@ def levels() -> tuple[Level, ...]:
     return (
         Level(
             name="add",
-            title="A sender that adds",
-            story="The receiver grants twice. The sender adds each grant to what it has left.",
             rule="add",
             messages=10,
             grants=(3, 6),
         ),
         Level(
             name="set",
-            title="A sender that sets",
-            story="The same receiver. The sender takes the number in the flow as it stands.",
             rule="set",
             messages=10,
             grants=(3, 6),
         ),
         Level(
             name="once",
-            title="One grant only",
-            story="The same sender that adds, but the receiver grants once.",
             rule="add",
             messages=10,
             grants=(4,),
         ),
         Level(
             name="article",
-            title="The article's race",
-            story="Both ends hold delivery-count 20 and link-credit 3; the receiver grants 6. The"
-            " sender sets.",
             rule="set",
             messages=10,
             grants=(6,),
@@ -128,17 +125,12 @@ def levels() -> tuple[Level, ...]:
         ),
         Level(
             name="rule",
-            title="The specification's sender",
-            story="The receiver of the first two levels. The sender works by 2.6.7.",
             rule="spec",
             messages=10,
             grants=(3, 6),
         ),
         Level(
             name="wrap",
-            title="Past the largest number",
-            story="The sender knows the formula, but subtracts as if numbers went on for ever. It"
-            " begins just below 4294967296.",
             rule="naive",
             messages=6,
             grants=(3, 4),
@@ -146,16 +138,12 @@ def levels() -> tuple[Level, ...]:
         ),
         Level(
             name="less",
-            title="Taking back",
-            story="The receiver grants 6 and then only 2. The sender works by 2.6.7.",
             rule="spec",
             messages=8,
             grants=(6, 2),
         ),
         Level(
             name="back",
-            title="Taking back from the wrong one",
-            story="The receiver grants 6 and then only 3. The sender sets.",
             rule="set",
             messages=10,
             grants=(6, 3),

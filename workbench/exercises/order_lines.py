@@ -18,7 +18,7 @@ from workbench.views.stills import Still
 
 from .own_sender import TrialView
 from .progress import Progress, progress
-from .trial import OnFlow, Trial
+from .trial import OnFlow, Trial, say
 
 NAME = "02/order-lines"
 HEAD = "def on_flow(state, frame):"
@@ -55,12 +55,12 @@ class OrderLines(Still, widgets.VBox):
         size = {"width": "600px", "max_width": "100%"}
         self.used = _lines([], len(lines), size)
         self.offered = _lines(lines, len(lines), size)
-        self.take = button("▲ Put in", "the chosen line below goes to the end of the function")
-        self.drop = button("▼ Leave out", "take the chosen line out of the function")
-        self.up = button("Move up", "the chosen line of the function goes one up")
-        self.down = button("Move down", "the chosen line of the function goes one down")
-        self.reset = button("Begin again", "all lines out")
-        self.check = button("Try it", "run what the lines make in every order of frames")
+        self.take = button(say("lines.take"), say("lines.take-tip"))
+        self.drop = button(say("lines.drop"), say("lines.drop-tip"))
+        self.up = button(say("lines.up"), say("lines.up-tip"))
+        self.down = button(say("lines.down"), say("lines.down-tip"))
+        self.reset = button(say("lines.reset"), say("lines.reset-tip"))
+        self.check = button(say("lines.check"), say("lines.check-tip"))
         self.check.button_style = "primary"
         self.place = widgets.VBox()
         row = {"flex_flow": "row wrap", "grid_gap": "4px 8px"}
@@ -71,7 +71,7 @@ class OrderLines(Still, widgets.VBox):
                 widgets.Box(
                     [self.up, self.down, self.take, self.drop, self.reset, self.check], layout=row
                 ),
-                widgets.HTML("Lines to choose from; not all of them belong:"),
+                widgets.HTML(say("lines.choose")),
                 self.offered,
                 self.place,
             ],
@@ -141,13 +141,13 @@ class OrderLines(Still, widgets.VBox):
     def _check(self) -> None:
         self._clear()
         if not self.used.options:
-            self.place.children = (widgets.HTML("Put lines in first; then they can be tried."),)
+            self.place.children = (widgets.HTML(say("lines.none")),)
             return
         trial = self.trial()
         self._log.record(NAME, "; ".join(self.used.options), trial.passed)
         view = TrialView(trial)
         start = trial.given["initial_delivery_count"]
-        begun = [widgets.HTML(f"Beginning at delivery-count {start}:")] if start else []
+        begun = [widgets.HTML(say("lines.start", start=start))] if start else []
         self.place.children = (view,) if trial.passed else (*begun, view)
 
     def _clear(self) -> None:
@@ -160,7 +160,7 @@ class OrderLines(Still, widgets.VBox):
 
     def __repr__(self) -> str:
         offered = "\n".join(f"    {line}" for line in self.offered.options)
-        return f"{self.source}\n\nlines to choose from:\n{offered}"
+        return f"{self.source}\n\n{say('lines.offered')}\n{offered}"
 
 
 def _lines(lines: Sequence[str], rows: int, size: dict[str, str]) -> Any:

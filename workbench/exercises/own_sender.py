@@ -12,7 +12,7 @@ from workbench.views.lattice_desk import LatticeDesk
 from workbench.views.lattice_view import button
 from workbench.views.stills import Still
 
-from .trial import OnFlow, Trial
+from .trial import OnFlow, Trial, say
 
 _COLUMN = {"padding": "0 0 0 14px"}
 
@@ -27,16 +27,14 @@ class TrialView(Still, widgets.VBox):
         self.trial = trial
         self.line = widgets.HTML(_verdict(trial))
         self.printed = widgets.HTML(
-            f"<details><summary>It printed</summary><pre>{html.escape(trial.printed)}</pre>"
+            f"<details><summary>{say('printed')}</summary><pre>{html.escape(trial.printed)}</pre>"
             "</details>"
             if trial.printed
             else ""
         )
-        self.button = button(
-            "Open on the stage", "the shortest schedule that breaks it, frame by frame"
-        )
-        self.worth = button("What does this prove?", "and what one grant more would show")
-        self.all = button("All schedules", "the state graph of this link with your sender")
+        self.button = button(say("open"), say("open-tip"))
+        self.worth = button(say("ask"), say("ask-tip"))
+        self.all = button(say("all"), say("all-tip"))
         buttons = [self.button] if trial.breaking is not None else []
         buttons += [self.worth] if trial.blind and trial.grants else []
         buttons += [self.all] if trial.found is not None else []
@@ -71,7 +69,7 @@ class TrialView(Still, widgets.VBox):
     def _ask(self) -> None:
         self.worth.disabled = True
         further = self.trial.further()
-        text = f"{self.trial.worth} With one grant more, of {further.grants[-1]}:"
+        text = f"{self.trial.worth} {say('further', grant=further.grants[-1])}"
         self.asked.children = (
             widgets.HTML(f'<div role="status" style="{_STYLE}">{html.escape(text)}</div>'),
             TrialView(further),
@@ -88,7 +86,7 @@ def _verdict(trial: Trial) -> str:
     """The verdict, and move by move what breaks it."""
     colour = "#009E73" if trial.passed else "#D55E00"
     story = "".join(f"<div>{html.escape(sentence)}</div>" for sentence in trial.story)
-    told = f"<details><summary>Move by move</summary>{story}</details>" if story else ""
+    told = f"<details><summary>{say('story')}</summary>{story}</details>" if story else ""
     return (
         f'<div role="status" style="border-left:4px solid {colour};padding:2px 10px;{_STYLE}">'
         f"{html.escape(trial.text)}{told}</div>"

@@ -12,6 +12,7 @@ from typing import Any
 import ipywidgets as widgets
 
 from workbench.scenarios.branches import Branches
+from workbench.scenarios.link_model import MOVES
 from workbench.scenarios.race import ACT_OF_MOVE
 from workbench.scenarios.schedules import play_model
 from workbench.views.lattice_desk import LatticeDesk
@@ -19,11 +20,10 @@ from workbench.views.lattice_view import button, status
 from workbench.views.stage_widget import StageWidget
 from workbench.views.stills import Still
 
-from .game import CANNOT, MOVES, Game
-from .levels import Level, levels
+from .game import CANNOT, Game
+from .levels import Level, levels, say
 from .progress import Progress, progress
 
-GOAL = "Bring the sender to believe in more than was ever granted, or say that it cannot be done."
 MOVE_OF_ACT = {ACT_OF_MOVE[move]: move for move in MOVES}
 
 
@@ -45,15 +45,15 @@ class Scheduler(Still, widgets.VBox):
             level.name: Branches(play_model(level.model, (), level.rule)) for level in chosen
         }
         self.choice = widgets.Dropdown(
-            options=self._labels(), layout={"width": "260px"}, tooltip="level"
+            options=self._labels(), layout={"width": "260px"}, tooltip=say("choice-tip")
         )
         self.story = widgets.HTML()
         self.line = widgets.HTML(layout={"min_height": "28px"})
-        self.back = button("Take back", "the latest move")
-        self.reset = button("Begin again", "no move made; what you have tried stays, as branches")
-        self.hint = button("Hint", "a little help; ask again for more")
-        self.cannot = button("Cannot be done", "no schedule reaches the goal")
-        self.all = button("All schedules", "the state graph with your path, once the level is done")
+        self.back = button(say("back"), say("back-tip"))
+        self.reset = button(say("reset"), say("reset-tip"))
+        self.hint = button(say("hint-button"), say("hint-button-tip"))
+        self.cannot = button(say("cannot"), say("cannot-tip"))
+        self.all = button(say("all"), say("all-tip"))
         self.place = widgets.VBox()
         self.stage = StageWidget(self._tree, title=self._title, acts=[*MOVE_OF_ACT])
         self.graph: LatticeDesk | None = None
@@ -89,7 +89,7 @@ class Scheduler(Still, widgets.VBox):
 
     @property
     def _title(self) -> str:
-        return f"You are the scheduler: {self.game.level.title}"
+        return say("title", level=self.game.level.title)
 
     def _labels(self) -> list[tuple[str, str]]:
         """The levels with their numbers; those that were ever done have a tick."""
@@ -129,7 +129,7 @@ class Scheduler(Still, widgets.VBox):
             self.choice.options = labels
             self.choice.value = chosen
             self._quiet = False
-        self.story.value = status(f"{game.level.story} {GOAL}")
+        self.story.value = status(f"{game.level.story} {say('goal')}")
         self.line.value = status(f"{game.told} {game.line}")
 
     def _open_graph(self) -> None:
@@ -165,4 +165,4 @@ def scheduler(chosen: Sequence[Level] | None = None, log: Progress = progress) -
     return Scheduler(levels() if chosen is None else chosen, log)
 
 
-__all__ = ["CANNOT", "MOVES", "Game", "Scheduler", "scheduler"]
+__all__ = ["CANNOT", "Game", "Scheduler", "scheduler"]

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
-from workbench.languages import count
+from workbench.languages import phrase
 from workbench.scenarios.link_model import LinkModel
 from workbench.scenarios.rules import rule_named
 from workbench.scenarios.sandbox import GuardedRule, LearnerCodeError, guarded
@@ -19,6 +19,8 @@ from workbench.views.stage_widget import StageWidget
 RULES = ("spec", "set", "add")
 BOUNDS = Bounds(states=100_000, octets=200_000_000)
 OnFlow = Callable[..., Any]
+
+say = partial(phrase, "senders")
 
 
 class Trial:
@@ -111,32 +113,31 @@ class Trial:
         if self.fault:
             return f"✘ {self.fault}"
         assert self.found is not None
-        visited = count(self.found.states, "state")
+        states = self.found.states
         if self.found.shortest is not None:
             moves = self.found.shortest
             view = self.model.describe(self.found.ordered[self.found.bad_at[0]])
-            return (
-                f"✘ It takes {count(len(moves), 'move')} to break it: {', '.join(moves)}. Then"
-                f" the sender believes in link-credit {view.snd_link_credit}, and only"
-                f" {max(0, view.allowed)} may still be sent. ({visited} visited,"
-                f" {self.found.bad:,} bad.)"
+            return say(
+                "broken",
+                n=len(moves),
+                moves=", ".join(moves),
+                believed=view.snd_link_credit,
+                allowed=max(0, view.allowed),
+                states=states,
+                bad=self.found.bad,
             )
         if not self.found.complete:
-            return f"… {self.found.stopped}; none bad so far, which proves nothing."
+            return say("unfinished", stopped=self.found.stopped)
         if self.timid is not None:
             return f"✘ {self._waiting(self.timid)}"
-        grants = count(len(self.grants), "grant")
-        return f"✔ With {grants} nothing goes wrong in any order: {visited} visited, none bad."
+        return say("passed", grants=len(self.grants), states=states)
 
     def _waiting(self, place: int) -> str:
         """That the sender is safe and useless, with the way to where it shows."""
         assert self.found is not None
         view = self.model.describe(self.found.ordered[place])
-        return (
-            "It never sends too much, and sometimes too little: after"
-            f" {', '.join(self.found.schedule_to(place))} the wire is empty, the receiver allows"
-            f" {view.allowed} more, and the sender holds {view.snd_link_credit}. It waits for ever."
-        )
+        moves = ", ".join(self.found.schedule_to(place))
+        return say("timid", moves=moves, allowed=view.allowed, held=view.snd_link_credit)
 
     @property
     def story(self) -> list[str]:
@@ -178,10 +179,7 @@ class Trial:
         """What this verdict proves, in words."""
         assert self.found is not None
         names = ", ".join(f"“{name}”" for name in self.alike)
-        return (
-            f"The rules {names} reach exactly the same {count(self.found.states, 'state')} here."
-            " So no schedule of this link tells them apart, and a green test proves little."
-        )
+        return say("worth", names=names, n=self.found.states)
 
     # -- seeing it --------------------------------------------------------------------------------
 
@@ -194,14 +192,14 @@ class Trial:
         return StageWidget(
             played,
             at=seq_of_move(played, len(moves) - 1) if moves else None,
-            title="The shortest schedule that breaks your sender",
+            title=say("broken-title"),
             acts=[],
         )
 
     def __str__(self) -> str:
         lines = [self.text, *self.story]
         if self.printed:
-            lines.append(f"It printed:\n{self.printed}")
+            lines.append(f"{say('printed')}:\n{self.printed}")
         return "\n".join(lines)
 
     __repr__ = __str__

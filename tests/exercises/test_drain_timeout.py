@@ -8,9 +8,12 @@ from hypothesis import strategies as st
 
 from workbench.exercises.progress import Progress
 from workbench.exercises.question import judge
-from workbench.exercises.timeout import CROSSED, IN_TIME, NOTHING, ending_of, explained, timed_get
+from workbench.exercises.timeout import ending_of, explained, named, timed_get
 from workbench.lessons.lesson_03 import check, predict
+from workbench.peers.getter import Ending
 from workbench.views.timeout_view import TimeoutView
+
+IN_TIME, CROSSED, NOTHING = map(named, Ending)
 
 
 @pytest.fixture(scope="module")

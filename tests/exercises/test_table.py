@@ -1,6 +1,10 @@
 """A small table on a page: what stands on which side of its column."""
 
+import re
+
+from tests.conftest import REPO
 from workbench.exercises.table import Table
+from workbench.languages import words
 
 LEFT = ' style="text-align:left"'
 
@@ -26,3 +30,10 @@ def test_a_word_among_numbers_stands_where_they_do_and_a_sign_among_words_too():
     assert f'<th scope="col"{LEFT}>run</th><th scope="col">ms</th>' in page
     assert f"<td>12</td><td{LEFT}>=</td>" in page
     assert f"<td>for ever</td><td{LEFT}>differ</td>" in page
+
+
+def test_the_texts_of_every_table_are_asked_for_and_no_others():
+    """A text that nobody asks for is dead; to ask for one that is not there is an error."""
+    sources = [path.read_text("utf-8") for path in (REPO / "workbench").rglob("*.py")]
+    asked = {key for source in sources for key in re.findall(r'table_of\(\s*"([^"]+)"', source)}
+    assert asked == set(words("tables"))

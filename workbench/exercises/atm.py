@@ -16,11 +16,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from workbench.languages import count
 from workbench.trace.schema import RECEIVED, SENT, Row
 
 from . import measure
-from .table import Table, Tabled
+from .table import Table, Tabled, say, table_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,20 +77,9 @@ class Balances(Tabled):
     @property
     def table(self) -> Table:
         """One line a row: the paper's counters, AMQP's, and whether they agree."""
-        return Table(
-            name="Counters of the ATM paper beside those of AMQP",
-            head=(
-                "step",
-                "frame",
-                "Tx_Cnt",
-                "Fwd_Cnt",
-                "Buf_Alloc",
-                "Crd_Bal",
-                "link-credit(snd)",
-                "delivery-count(snd)",
-                "",
-            ),
-            lines=[
+        return table_of(
+            "atm",
+            [
                 (
                     row.step,
                     row.kind,
@@ -112,12 +100,10 @@ class Balances(Tabled):
         """Whether the paper's balance is the sender's credit in every row."""
         differing = self.differing
         if not differing:
-            return f"Crd_Bal = link-credit(snd) in every one of {count(len(self.rows), 'row')}."
+            return say("atm.agree", n=len(self.rows))
         steps = ", ".join(row.step for row in differing)
-        return (
-            f"Crd_Bal = link-credit(snd) in {len(self.rows) - len(differing)} of"
-            f" {count(len(self.rows), 'row')}; they differ at step {steps}."
-        )
+        same = len(self.rows) - len(differing)
+        return say("atm.differ", same=same, n=len(self.rows), steps=steps)
 
 
 def atm_counters(trace: Any, link: str | None = None) -> Balances:

@@ -10,18 +10,16 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from workbench.languages import count
 from workbench.presets import Preset
 from workbench.scenarios.run import Run, run
 from workbench.trace.schema import CLIENT, OBSERVED, Row
 
 from . import measure
 from .readers import FAULTY, Reader
-from .table import Table, Tabled
+from .table import Table, Tabled, say, table_of
 
 WRONG = "✘"
-USED_UP = "used up"
-LEDGERS = "the ledgers"
+LEDGERS = "ledgers"  # the reader that is right
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,24 +86,17 @@ class Audit(Tabled):
     def table(self) -> Table:
         """Frame by frame: what each says; a cross where it differs from the ledgers."""
         everybody = (LEDGERS, *self.readers)
-        return Table(
-            name="Link-credit of the sender as three readers see it",
-            head=("step", "frame", *everybody),
-            lines=[
-                (
-                    line.step,
-                    line.says,
-                    *(self._cell(line, reader) for reader in everybody),
-                )
-                for line in self.lines
-            ],
-        )
+        cells = [[self._cell(line, reader) for reader in everybody] for line in self.lines]
+        lines = [
+            (line.step, line.says, *each) for line, each in zip(self.lines, cells, strict=True)
+        ]
+        return table_of("audit", lines, (say("audit.ledgers"), *self.readers))
 
     def _cell(self, line: Line, reader: str) -> str:
         value = line.credit[reader]
         words = ["–" if value is None else str(value)]
         if reader in line.used_up:
-            words.append(USED_UP)
+            words.append(say("audit.used-up"))
         if line.wrong(reader):
             words.append(WRONG)
         return " ".join(words)
@@ -113,12 +104,9 @@ class Audit(Tabled):
     @property
     def summary(self) -> str:
         """How often credit was used up, and how often each reader noticed."""
-        said = [
-            f"By the ledgers, credit was used up {count(len(self.stalls()), 'time')} in"
-            f" {count(len(self.lines), 'frame')}."
-        ]
+        said = [say("audit.used", n=len(self.stalls()), frames=len(self.lines))]
         said += [
-            f"“{reader}”: {self.score(reader)}; wrong after {count(self.wrong(reader), 'frame')}."
+            say("audit.reader", reader=reader, score=self.score(reader), n=self.wrong(reader))
             for reader in self.readers
         ]
         return " ".join(said)
@@ -126,9 +114,8 @@ class Audit(Tabled):
     def score(self, reader: str) -> str:
         """How many of them it noticed, and its false alarms, in words."""
         false = self.false_alarms(reader)
-        return f"noticed {self.noticed(reader)} of {len(self.stalls())}" + (
-            f", {count(false, 'false alarm')}" if false else ""
-        )
+        known, stalls = self.noticed(reader), len(self.stalls())
+        return say("audit.alarms" if false else "audit.noticed", noticed=known, all=stalls, n=false)
 
 
 def _said(row: Row, fields: dict[str, Any]) -> str:
@@ -167,7 +154,7 @@ def audit(
         link = next((row.link for row in frames if row.kind == "transfer"), None)
     frames = [row for row in frames if row.link == link]
     if not any(row.kind == "transfer" for row in frames):
-        raise ValueError("no message moved over that link: there is nothing to audit")
+        raise ValueError(say("audit.nothing"))
     readers: list[Reader] = [make() for make in kinds]
     lines: list[Line] = []
     before = 0
@@ -240,18 +227,15 @@ class Starts(Tabled):
     def table(self) -> Table:
         """A row a start: how often credit was used up, and how often each reader noticed."""
         first = next(iter(self.audits.values()))
-        return Table(
-            name="How often credit was used up, by initial delivery-count",
-            head=("initial-delivery-count", LEDGERS, *first.readers),
-            lines=[
-                (
-                    str(start),
-                    count(len(audit.stalls()), "time"),
-                    *(audit.score(reader) for reader in audit.readers),
-                )
-                for start, audit in self.audits.items()
-            ],
-        )
+        lines = [
+            (
+                str(start),
+                say("audit.often", n=len(audit.stalls())),
+                *(audit.score(reader) for reader in audit.readers),
+            )
+            for start, audit in self.audits.items()
+        ]
+        return table_of("audit-starts", lines, (say("audit.ledgers"), *first.readers))
 
 
 def audit_starts(starts: Sequence[int], link_credit: int, preset: Preset | str = "spec") -> Starts:

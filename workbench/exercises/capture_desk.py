@@ -14,9 +14,10 @@ import ipywidgets as widgets
 from workbench.views.opening import stage_of
 from workbench.views.stills import Still
 
+from .table import say
+
 LARGEST_MB = 100
 """A browser hands a file over in one piece."""
-_ASK = "Choose a capture with the button, or name a file on the machine where this notebook runs."
 
 
 class CaptureDesk(Still, widgets.VBox):
@@ -32,13 +33,13 @@ class CaptureDesk(Still, widgets.VBox):
         self.look: Any = None
         self.upload = widgets.FileUpload(
             accept=".pcap,.pcapng,.gz,.log,.txt,.parquet", multiple=False,
-            description="Capture", tooltip="a pcap or pcapng file, or a frame log of Proton",
+            description=say("capture.button"), tooltip=say("capture.button-tip"),
         )  # fmt: skip
         self.path = widgets.Text(
-            placeholder="or its path: /tmp/my.pcapng", continuous_update=False,
+            placeholder=say("capture.path"), continuous_update=False,
             layout={"width": "32em"},
         )  # fmt: skip
-        self.line = widgets.HTML(_line(_ASK))
+        self.line = widgets.HTML(_line(say("capture.ask")))
         self.report = widgets.HTML()
         self.steps = widgets.VBox()
         super().__init__(
@@ -58,10 +59,8 @@ class CaptureDesk(Still, widgets.VBox):
         for file in change["new"]:
             with self._told(), TemporaryDirectory(prefix="workbench-look-") as folder:
                 if file["size"] > LARGEST_MB * 1_000_000:
-                    raise ValueError(
-                        f"{file['name']}: {file['size']:,} octets are more than a browser should"
-                        f" hand over ({LARGEST_MB} MB); name its path instead"
-                    )
+                    told = {"name": file["name"], "size": file["size"], "most": LARGEST_MB}
+                    raise ValueError(say("capture.too-large", **told))
                 place = Path(folder) / (PurePath(file["name"]).name or "capture")
                 place.write_bytes(file["content"])
                 self._show(place)
@@ -79,15 +78,15 @@ class CaptureDesk(Still, widgets.VBox):
     def _show(self, place: Path) -> None:
         from workbench.cli.looking import look
 
-        self.line.value = _line(f"{place.name} is read ...")
+        self.line.value = _line(say("capture.reading", name=place.name))
         found = look(place)
         self.look = found
         self.report.value = found._repr_html_()
         self.steps.children = (stage_of(found.opened(), title=found.name),)
-        self.line.value = _line(f"{found.name} was read.")
+        self.line.value = _line(say("capture.read", name=found.name))
 
     def __repr__(self) -> str:
-        return _ASK if self.look is None else "\n".join(self.look.text())
+        return say("capture.ask") if self.look is None else "\n".join(self.look.text())
 
 
 def _line(text: str) -> str:

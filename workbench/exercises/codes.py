@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from .progress import CONFIDENCES
-from .question import Answer, Question
+from .question import Answer, Question, say
 
 ALPHABET = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
 LENGTH = 8
@@ -100,14 +100,14 @@ def read_code(code: str, question: Question) -> Told:
         fields[name] = bits & ((1 << _BITS[name]) - 1)
         bits >>= _BITS[name]
     if (fields["lesson"], fields["question"]) != (_lesson(question), _hash(question.name, 10)):
-        raise CodeError(f"is no code of {question.name}: mistyped, or of another question")
+        raise CodeError(say("code-of-another", name=question.name))
     if fields["check"] != _check(question, fields):
-        raise CodeError("its check is wrong: mistyped, or asked with other numbers")
+        raise CodeError(say("code-check"))
     mark = fields["answer"]
     answer: Answer | None = None
     if mark < _HASHED:
         if mark >= len(question.choices) > 0:
-            raise CodeError("names a choice that there is not")
+            raise CodeError(say("code-no-choice"))
         answer = question.choices[mark] if question.choices else mark
     confidence = CONFIDENCES[fields["sure"] - 1] if fields["sure"] else None
     return Told(answer=answer, mark=mark, confidence=confidence)
@@ -145,7 +145,7 @@ def number_of(code: str, length: int) -> int:
     """
     letters = re.sub(r"[\s-]", "", code).upper().translate(_LOOKS_LIKE)
     if len(letters) != length or not set(letters) <= set(ALPHABET):
-        raise CodeError(f"no code: it has {length} of the characters {ALPHABET}")
+        raise CodeError(say("code-length", length=length, alphabet=ALPHABET))
     bits = 0
     for letter in letters:
         bits = bits << 5 | ALPHABET.index(letter)

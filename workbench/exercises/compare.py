@@ -13,7 +13,7 @@ from workbench.scenarios.run import Run, run
 from workbench.trace.brakes import LINK_CREDIT
 
 from . import measure
-from .table import Table, Tabled
+from .table import Table, Tabled, say, table_of
 
 RULES = tuple(policy for policy in POLICIES if policy not in (MANUAL, ARTICLE))
 """The rules that grant as many as they are told to: the article's has a number of its own, and with
@@ -77,17 +77,16 @@ class Comparison(Tabled):
     @property
     def table(self) -> Table:
         """A row for each rule."""
-        return Table(
-            name="The rules compared",
-            head=("rule", "messages", "flows", "time (ms)", "messages/s", "held by link-credit"),
-            lines=[
+        return table_of(
+            "rules",
+            [
                 (
                     one.rule,
                     f"{one.messages:,}",
                     f"{one.flows:,}",
                     f"{measure.milliseconds(one.time_us):,.1f}",
                     f"{one.rate:,.0f}",
-                    f"{one.held:.0%} of the time",
+                    say("rules.held", share=one.held),
                 )
                 for one in self.results
             ],

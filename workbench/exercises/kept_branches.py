@@ -24,9 +24,8 @@ from typing import TYPE_CHECKING, Any
 import traitlets
 
 from workbench import notebook
-from workbench.languages import count
 
-from .shared_file import ProgressError, SharedFile, standard_folder, write_whole
+from .shared_file import ProgressError, SharedFile, say, standard_folder, write_whole
 
 if TYPE_CHECKING:
     from workbench.scenarios.branches import Branches
@@ -87,7 +86,7 @@ class BranchFile:
         except (ValueError, TypeError, KeyError, RecursionError):
             pass
         aside = self._shared.aside()
-        return {}, f"{file}: no branches can be read in it; the file is kept as {aside.name}"
+        return {}, say("branches.unreadable", file=file, aside=aside.name)
 
 
 def standard_file() -> BranchFile | None:
@@ -192,13 +191,10 @@ class Keeper:
         if kept is not None:
             again, refused = put_back(self._model, kept)
             if again:
-                told.append(f"{count(again, 'branch', 'branches')} of yours from before.")
+                told.append(say("branches.again", n=again))
             if refused:
                 self._as_it_was = kept
-                told.append(
-                    f"{count(refused, 'branch', 'branches')} could not be played again: the run"
-                    " goes otherwise now."
-                )
+                told.append(say("branches.refused", n=refused))
         if told:
             self._model.tell(" ".join(told), failed=bool(problem))
 
@@ -219,7 +215,7 @@ class Keeper:
 
     def _tell(self, error: Exception) -> None:
         reason = getattr(error, "strerror", None) or str(error)
-        self._model.tell(f"Your branches cannot be kept: {reason}.", failed=True)
+        self._model.tell(say("branches.not-kept", reason=reason), failed=True)
 
 
 def kept(model: StageDesk) -> dict[str, Any]:

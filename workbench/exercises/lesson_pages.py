@@ -6,17 +6,19 @@ import html
 import os
 from collections.abc import Iterator
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import ipywidgets as widgets
 
-from workbench.languages import count, words
+from workbench.languages import phrase, words
 from workbench.lessons.table import LESSONS, Lesson, is_ready, lesson_numbered
 from workbench.views.stills import Still
 
 from . import kept_branches
 from .progress import Progress, ProgressError, Record, progress
+from .table import Table, table_of
 from .working_copies import (
     FOLDER,
     INDEX,
@@ -27,11 +29,7 @@ from .working_copies import (
     make_copies,
 )
 
-READY, PLANNED = "ready", "planned"
-_CHANGED = (
-    "{} has changed since your copy was made. When the lab is started again it opens the lesson as"
-    " it is now; what you have written in yours is kept beside it."
-)
+say = partial(phrase, "cards")
 
 
 class Shelf:
@@ -103,36 +101,37 @@ class LessonMap:
             str(lesson.minutes),
             ", ".join(lesson.after) or "–",
             "Java" if lesson.java else "–",
-            READY if self._shelf.has(lesson) else PLANNED,
+            say("map.ready" if self._shelf.has(lesson) else "map.planned"),
             self._log.summary(lesson.number) or "–",
         )
 
-    _HEAD = ("no.", "lesson", "you will know", "minutes", "after", "needs", "state", "yours")
+    @property
+    def table(self) -> Table:
+        """A line a lesson, in plain words."""
+        return table_of("lessons", [self._cells(lesson) for lesson in LESSONS])
+
+    def _changed(self) -> list[str]:
+        return [say("map.changed", name=name) for name in self._shelf.changed()]
 
     def __str__(self) -> str:
-        lines = [self._HEAD, *(self._cells(lesson) for lesson in LESSONS)]
-        widths = [max(len(line[column]) for line in lines) for column in range(len(self._HEAD))]
-        table = [
-            "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip()
-            for line in lines
-        ]
-        return "\n".join([*_note(), *table, *map(_CHANGED.format, self._shelf.changed())])
+        return "\n".join([*_note(), str(self.table), *self._changed()])
 
     __repr__ = __str__
 
     def _repr_html_(self) -> str:
+        table = self.table
         head = "".join(
-            f'<th scope="col" style="text-align:left">{cell}</th>' for cell in self._HEAD
+            f'<th scope="col" style="text-align:left">{cell}</th>' for cell in table.head
         )
         return (
             "".join(f"<p>{html.escape(note)}</p>" for note in _note())
-            + '<table aria-label="Lessons" style="font-size:100%">'
+            + f'<table aria-label="{table.name}" style="font-size:100%">'
             f"<thead><tr>{head}</tr></thead><tbody>"
             + "".join(self._line(lesson) for lesson in LESSONS)
             + "</tbody></table>"
-            + "".join(f"<p>{_CHANGED.format(name)}</p>" for name in self._shelf.changed())
+            + "".join(f"<p>{changed}</p>" for changed in self._changed())
             + "".join(
-                f"<p>{self._shelf.link(name, name)}: your copy of the lesson as it was before.</p>"
+                f"<p>{say('map.earlier', copy=self._shelf.link(name, name))}</p>"
                 for name in self._shelf.earlier()
             )
         )
@@ -172,12 +171,12 @@ class LessonCard:
 
     def __str__(self) -> str:
         lesson = self.lesson
-        lines = [f"Lesson {lesson.number}: {lesson.title}. About {lesson.minutes} minutes."]
+        told = {"number": lesson.number, "title": lesson.title, "minutes": lesson.minutes}
         before = [f"{one.number} {one.title}" for one in self._before()]
-        lines.append(f"Before it: {'; '.join(before) or 'nothing'}.")
+        lines = [say("card.head", **told), _after(before)]
         if lesson.java:
-            lines.append("It uses Spark, which needs Java.")
-        lines += ["You will be able to", *(f"- {one}" for one in lesson.able or (lesson.idea,))]
+            lines.append(say("card.java"))
+        lines += [say("card.able"), *(f"- {one}" for one in lesson.able or (lesson.idea,))]
         return "\n".join(lines)
 
     __repr__ = __str__
@@ -191,13 +190,19 @@ class LessonCard:
             for one in self._before()
         ]
         able = "".join(f"<li>{html.escape(one)}</li>" for one in lesson.able or (lesson.idea,))
-        java = "<div>It uses Spark, which needs Java.</div>" if lesson.java else ""
+        java = f"<div>{say('card.java')}</div>" if lesson.java else ""
+        name = say("card.name", number=lesson.number)
+        about = say("card.about", name=f"<strong>{name}</strong>", minutes=lesson.minutes)
         return (
-            f'<div role="note" aria-label="Lesson {lesson.number}" style="line-height:1.5">'
-            f"<div><strong>Lesson {lesson.number}</strong>, about {lesson.minutes} minutes. Before"
-            f" it: {'; '.join(before) or 'nothing'}.</div>{java}"
-            f"<div>You will be able to</div><ul style='margin-top:0'>{able}</ul></div>"
+            f'<div role="note" aria-label="{name}" style="line-height:1.5">'
+            f"<div>{about} {_after(before)}</div>{java}"
+            f"<div>{say('card.able')}</div><ul style='margin-top:0'>{able}</ul></div>"
         )
+
+
+def _after(before: list[str]) -> str:
+    """What a lesson comes after, in words."""
+    return say("card.before", lessons="; ".join(before)) if before else say("card.first")
 
 
 def lesson_card(lesson: str) -> LessonCard:
@@ -230,12 +235,12 @@ class ResetView(Still, widgets.VBox):
         self._gone: tuple[Record, ...] = ()
         self._gone_branches: dict[str, Any] = {}
         self.forget = widgets.Button(
-            description=f"Forget my answers of lesson {lesson.number}",
-            tooltip="the answers of all other lessons stay; you can take it back below",
+            description=say("reset.forget", lesson=lesson.number),
+            tooltip=say("reset.forget-tip"),
             layout={"width": "auto"},
         )
         self.undo = widgets.Button(
-            description="Take it back", tooltip="the forgotten answers return", disabled=True
+            description=say("reset.undo"), tooltip=say("reset.undo-tip"), disabled=True
         )
         self.line = widgets.HTML(layout={"min_height": "28px"})
         row = widgets.HBox([self.forget, self.undo])
@@ -249,35 +254,28 @@ class ResetView(Still, widgets.VBox):
         try:
             branches = kept_branches.forget(self._lesson.number)
         except (OSError, ProgressError) as error:
-            self._say(f"Your branches could not be forgotten: {error}.")
+            self._say(say("reset.failed", why=error))
             return
         self._gone_branches.update(branches)
         self.undo.disabled = not (self._gone or self._gone_branches)
         if gone or branches:
-            desks = f", and the branches of {count(len(branches), 'desk')}" if branches else ""
-            self._say(
-                f"{_answers(len(gone))} of lesson {self._lesson.number} forgotten{desks}. To begin"
-                " with fresh questions, restart the kernel and run the cells again."
-            )
+            told = {"n": len(gone), "lesson": self._lesson.number, "desks": len(branches)}
+            self._say(say("reset.done-branches" if branches else "reset.done", **told))
         else:
-            self._say(f"There are no answers of lesson {self._lesson.number}.")
+            self._say(say("reset.none", lesson=self._lesson.number))
 
     def _undo(self) -> None:
         back = self._log.put_back(self._gone)
         kept_branches.remember(self._gone_branches)
         self._gone, self._gone_branches = (), {}
         self.undo.disabled = True
-        self._say(f"{_answers(back)} put back.")
+        self._say(say("reset.undone", n=back))
 
     def _say(self, text: str) -> None:
         self.line.value = f'<div role="status">{html.escape(text)}</div>'
 
     def __repr__(self) -> str:
-        return f"Reset of lesson {self._lesson.number}: {self.forget.description}; then undo."
-
-
-def _answers(count: int) -> str:
-    return "1 answer" if count == 1 else f"{count} answers"
+        return say("reset.still", lesson=self._lesson.number, button=self.forget.description)
 
 
 def reset_lesson(lesson: str) -> ResetView:

@@ -37,13 +37,12 @@ from .audit import audit, audited_run
 from .predict import PredictionView
 from .progress import Progress, progress
 from .question import Prediction, Question, Solution, say
-from .table import Table
+from .table import Table, table_of
+from .table import say as say_here
 
 LESSON = "11"
 GUESSES = 4
 BOUNDS = Bounds(states=20_000, seconds=5.0)
-RULE_HERE = "the rule in this piece"
-"""What a rule is called in the picture before its label is shown."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -159,14 +158,12 @@ def _reader(
     def read(kind: type[museum_readers.RightReader]) -> Played:
         found = audit(played, kinds=(kind,))
         first = found.first_wrong(kind.name)
-        told = found.table
-        table = Table(
-            name=told.name, head=("step", "frame", "the truth", kind.name), lines=told.lines
-        )
+        lines = found.table.lines
         if first is not None:
             # Up to the first frame that it gets wrong, and one more.
             upto = next(n for n, line in enumerate(found.lines) if line.seq == first)
-            table = Table(name=table.name, head=table.head, lines=table.lines[: upto + 2])
+            lines = lines[: upto + 2]
+        table = table_of("museum", lines, reader=say_here(f"museum.{kind.name}"))
         return Played(run=played, figure=found.wrong(kind.name), table=table)
 
     return Piece(wrong=read(make), right=read(museum_readers.RightReader), facts={"start": start})
@@ -321,7 +318,7 @@ def piece(name: str) -> Piece:
         ValueError: if there is none of that name; the text lists them.
     """
     if name not in PIECES:
-        raise ValueError(f"the museum has no {name!r}; it has {', '.join(PIECES)}")
+        raise ValueError(say_here("museum.no-piece", name=repr(name), listed=", ".join(PIECES)))
     return PIECES[name]()
 
 
@@ -380,7 +377,7 @@ class PieceStage(StageWidget):
     def _doc(self) -> dict[str, Any]:
         doc = super()._doc()
         for rule in doc.get("rules", ()):
-            rule["name"] = RULE_HERE
+            rule["name"] = say_here("museum.rule-here")  # before its label is shown
         return doc
 
 
@@ -405,13 +402,13 @@ class PieceView(Still, widgets.VBox):
     def __init__(self, name: str, log: Progress = progress) -> None:
         self.name = name
         number = list(PIECES).index(name) + 1
-        self.title = f"Piece {number} of {len(PIECES)}"
+        self.title = say_here("museum.title", number=number, all=len(PIECES))
         played = piece(name).wrong
         self.picture = stage_of(played, self.title)
         self.asked = PredictionView(Prediction(question(name)), log)
         self.label = widgets.HTML()
         self.cure = widgets.Button(
-            description="The right rule", tooltip="the same without the mistake, on the stage"
+            description=say_here("museum.cure"), tooltip=say_here("museum.cure-tip")
         )
         self.place = widgets.VBox()
         table = [] if played.table is None else [widgets.HTML(played.table._repr_html_())]
@@ -443,7 +440,7 @@ class PieceView(Still, widgets.VBox):
         self.cure.disabled = True
         right = piece(self.name).right
         table = [] if right.table is None else [widgets.HTML(right.table._repr_html_())]
-        shown = stage_of(right, f"{self.title}, without the mistake")
+        shown = stage_of(right, say_here("museum.cured", title=self.title))
         self.place.children = (self.cure, shown, *table)
 
     def __repr__(self) -> str:
@@ -458,10 +455,14 @@ class Museum(Still, widgets.VBox):
     def __init__(self, log: Progress = progress) -> None:
         self._log = log
         self.choose = widgets.Dropdown(
-            options=[(f"piece {n}", name) for n, name in enumerate(PIECES, start=1)],
-            description="show",
+            options=[
+                (say_here("museum.piece", n=n), name) for n, name in enumerate(PIECES, start=1)
+            ],
+            description=say_here("museum.show"),
         )
-        self.next = widgets.Button(description="Next", tooltip="the next piece")
+        self.next = widgets.Button(
+            description=say_here("museum.next"), tooltip=say_here("museum.next-tip")
+        )
         self.place = widgets.VBox()
         self.shown: PieceView | None = None
         super().__init__(children=[widgets.HBox([self.choose, self.next]), self.place])
@@ -481,7 +482,7 @@ class Museum(Still, widgets.VBox):
         self.choose.value = names[(names.index(self.choose.value) + 1) % len(names)]
 
     def __repr__(self) -> str:
-        return f"{len(PIECES)} pieces\n{self.shown!r}"
+        return f"{say_here('museum.pieces', n=len(PIECES))}\n{self.shown!r}"
 
 
 def museum() -> Museum:

@@ -23,7 +23,7 @@ class RightReader:
         used_up: the last frame used up the credit.
     """
 
-    name = "the right reader"
+    name = "right-reader"
 
     def __init__(self) -> None:
         self.credit: int | None = None
@@ -70,7 +70,7 @@ class RightReader:
 class CountsFromZero(RightReader):
     """Believes that every sender begins to count at 0."""
 
-    name = "this tool"
+    name = "tool"
 
     def attached(self, fields: Fields) -> None:
         """The sender says where it begins to count."""
@@ -80,7 +80,7 @@ class CountsFromZero(RightReader):
 class TakesTheFlow(RightReader):
     """Takes the link-credit of a flow as it stands."""
 
-    name = "this tool"
+    name = "tool"
 
     def granted(self, fields: Fields) -> None:
         """The receiver says how much may come."""
@@ -90,7 +90,7 @@ class TakesTheFlow(RightReader):
 class NeedsMore(RightReader):
     """Counts a message only where the frame says `more=false` aloud."""
 
-    name = "this tool"
+    name = "tool"
 
     def ends_message(self, fields: Fields) -> bool:
         """Whether no further frame of the message comes."""
@@ -100,7 +100,7 @@ class NeedsMore(RightReader):
 class ForgetsTheDrain(RightReader):
     """Takes no notice of the flow with which a sender ends a drain."""
 
-    name = "this tool"
+    name = "tool"
 
     def told(self, fields: Fields) -> None:
         """The sender says where it stands, as after a drain."""
@@ -109,7 +109,7 @@ class ForgetsTheDrain(RightReader):
 class GivesUpAtOnce(RightReader):
     """Takes credit for gone as soon as a drain is asked for."""
 
-    name = "this tool"
+    name = "tool"
 
     def granted(self, fields: Fields) -> None:
         """The receiver says how much may come, or asks for a drain."""
@@ -121,7 +121,7 @@ class GivesUpAtOnce(RightReader):
 class CountsDown(RightReader):
     """Lets delivery-count go down with each message, as an article once said."""
 
-    name = "this tool"
+    name = "tool"
 
     def sent(self) -> None:
         """A message has left."""

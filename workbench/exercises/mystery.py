@@ -28,7 +28,7 @@ from .measure import milliseconds
 from .progress import Progress, progress
 from .spark_answers import Answer
 from .spark_traces import LessonTrace, folder
-from .table import Table, Tabled
+from .table import Table, Tabled, say, table_of
 
 PRESET = "rmq4.3"
 MESSAGES = 300
@@ -114,8 +114,7 @@ class Mystery(Tabled):
         for name, (protocol, does) in DOES.items():
             times = [row.t_us for row in self.of(name) if row.kind in CARRIERS]
             lines.append((name, protocol, does, str(MESSAGES), f"{milliseconds(max(times)):,.0f}"))
-        head = ("application", "speaks", "does", "messages", "last message at (ms)")
-        return Table(name=f"Mystery {self.seed}", head=head, lines=lines)
+        return table_of("mystery", lines, seed=self.seed)
 
     @property
     def settings(self) -> Table:
@@ -125,9 +124,7 @@ class Mystery(Tabled):
             if parameter.name in SETTINGS:
                 value = self.run.parameters[parameter.name]
                 lines.append((parameter.name, f"{value:,}", parameter.legal, parameter.doc))
-        return Table(
-            name="The settings", head=("setting", "is", "legal", "what it is"), lines=lines
-        )
+        return table_of("settings", lines)
 
     def of(self, name: str) -> list[Row]:
         """The rows of an application's connection."""
@@ -148,7 +145,9 @@ class Mystery(Tabled):
                 if row.kind in CARRIERS and row.event == RECEIVED:
                     steps.append((row.t_us, len(steps) + 1))
         end_us = self.run.rows[-1].t_us
-        return time_chart(moved, end_us=end_us, unit="messages", title="What each one has moved")
+        return time_chart(
+            moved, end_us=end_us, unit=say("mystery.unit"), title=say("mystery.moved")
+        )
 
     @cached_property
     def trace(self) -> LessonTrace:
@@ -190,13 +189,11 @@ class Mystery(Tabled):
             ParameterError: it is not one, there is no such setting, or the value is not legal.
         """
         if len(setting) != 1 or not setting.keys() <= SETTINGS.keys():
-            raise ParameterError(
-                f"change one setting at a time; legal: one of {', '.join(SETTINGS)}"
-            )
+            raise ParameterError(say("mystery.one-at-a-time", listed=", ".join(SETTINGS)))
         (name,) = setting
         before: Any = self.run.parameters[name]
         if setting[name] == before:
-            raise ParameterError(f"{name} is {before} already; give it another value")
+            raise ParameterError(say("mystery.same", name=name, value=before))
         key = name, setting[name]
         if key not in self._made:
             given = {**self.run.parameters, **setting}
@@ -230,9 +227,7 @@ class Mystery(Tabled):
         lines.append(("most_ahead", f"{most_ahead(mine):,}", f"{most_ahead(yours):,}"))
         queued = [f"{one.most_queued(who):,}" for one in (self, other)]
         lines.append(("most_queued", *queued))
-        return Table(
-            name=f"{who} before and after", head=("measure", "before", "after"), lines=lines
-        )
+        return table_of("changed", lines, who=who)
 
 
 def _told(value: float | None) -> str:
@@ -308,7 +303,8 @@ def mystery(seed: int | str = 1, level: int = 1) -> Mystery:
         ValueError: there is no such level.
     """
     if level not in LEVELS:
-        raise ValueError(f"level {level!r}; legal: {', '.join(map(str, LEVELS))}")
+        listed = ", ".join(map(str, LEVELS))
+        raise ValueError(say("mystery.no-level", level=repr(level), listed=listed))
     chance = Random(f"{seed}/{level}")
     while True:
         drawn = Mystery(seed=seed, level=level, run=run(office, PRESET, _drawn(chance, level)))
@@ -365,4 +361,4 @@ def points(log: Progress = progress) -> Table:
         wrong = sum(record.right is False for record in entry.records)
         worth = max(0, 10 - 2 * entry.hints - wrong) if entry.right else 0
         lines.append((name, str(wrong), str(entry.hints), str(worth)))
-    return Table(name="Points", head=("answer", "wrong", "hints", "points"), lines=lines)
+    return table_of("points", lines)

@@ -7,12 +7,12 @@ from typing import Any
 
 import ipywidgets as widgets
 
-from workbench.languages import count
 from workbench.lessons.table import LESSONS
 from workbench.views.stills import Still
 
 from . import kept_branches
 from .class_lock import unlock_all
+from .lesson_pages import say
 from .progress import Progress, ProgressError, Record, progress
 
 
@@ -30,12 +30,11 @@ class NextGroup(Still, widgets.VBox):
         self._gone: list[Record] = []
         self._branches: dict[str, Any] = {}
         self.forget = widgets.Button(
-            description="Reset all lessons",
-            tooltip="answers, branches and the class's locks; you can take answers and branches"
-            " back below",
+            description=say("reset.all"),
+            tooltip=say("reset.all-tip"),
             layout={"width": "auto"},
         )
-        self.undo = widgets.Button(description="Take it back", disabled=True)
+        self.undo = widgets.Button(description=say("reset.undo"), disabled=True)
         self.line = widgets.HTML(layout={"min_height": "28px"})
         super().__init__(children=[widgets.HBox([self.forget, self.undo]), self.line])
         self.forget.on_click(lambda _button: self._forget())
@@ -48,13 +47,9 @@ class NextGroup(Still, widgets.VBox):
                 self._branches.update(kept_branches.forget(lesson.number))
             unlock_all()
         except (OSError, ProgressError) as error:
-            self._say(f"Not everything could be forgotten: {error}.")
+            self._say(say("reset.all-failed", why=error))
         else:
-            self._say(
-                f"{count(len(self._gone), 'answer')} and the branches of"
-                f" {count(len(self._branches), 'desk')} forgotten. Restart the kernels of open"
-                " lessons, and run their cells again."
-            )
+            self._say(say("reset.all-done", n=len(self._gone), desks=len(self._branches)))
         self.undo.disabled = not (self._gone or self._branches)
 
     def _undo(self) -> None:
@@ -62,13 +57,13 @@ class NextGroup(Still, widgets.VBox):
         kept_branches.remember(self._branches)
         self._gone, self._branches = [], {}
         self.undo.disabled = True
-        self._say(f"{count(back, 'answer')} put back.")
+        self._say(say("reset.all-undone", n=back))
 
     def _say(self, text: str) -> None:
         self.line.value = f'<div role="status">{html.escape(text)}</div>'
 
     def __repr__(self) -> str:
-        return "Reset of all lessons; then undo."
+        return say("reset.all-still")
 
 
 def reset_all() -> NextGroup:

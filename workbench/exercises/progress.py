@@ -34,13 +34,14 @@ import msgspec
 from msgspec import Meta
 from msgspec.structs import replace
 
-from workbench.languages import count
+from workbench.languages import words
 
 from .shared_file import (
     HOME_VARIABLE,
     ProgressError,
     SharedFile,
     folders,
+    say,
     standard_folder,
     write_whole,
 )
@@ -319,10 +320,10 @@ class Progress:
             ProgressError: if nothing in it is a saved log; nothing is changed then.
         """
         if len(data) > LARGEST_FILE:
-            raise ProgressError(f"too large to be a saved log: more than {LARGEST_FILE:,} octets")
+            raise ProgressError(say("too-large", most=LARGEST_FILE))
         found = read(data)
         if not found.records:
-            raise ProgressError("not a saved log: no answer in it can be read")
+            raise ProgressError(say("no-log"))
         self.put_back(found.records.values())
         return len(found.records), len(found.unreadable)
 
@@ -369,23 +370,24 @@ class Progress:
         entries = self.of_lesson(lesson).values()
         if not entries:
             return ""
-        text = f"{len(entries)} answered, {sum(entry.right for entry in entries)} right"
+        right = sum(entry.right for entry in entries)
         surprises = len({one.name for one in self.sure_and_wrong(lesson)})
-        return f"{text}, {surprises} sure and wrong" if surprises else text
+        told = {"n": len(entries), "right": right, "surprises": surprises}
+        return say("summary-surprised" if surprises else "summary", **told)
 
     def lines(self) -> Iterator[str]:
         """The log in words, one line a question."""
         if not self.records:
-            yield "Nothing predicted or checked yet."
+            yield say("nothing")
         for name, entry in self.entries.items():
             yield _line(name, entry)
         for one in self.records:
             if one.recalled_in is not None:
-                mark = "✔" if one.right else "✘"
-                yield f"{mark} {one.name}, asked again in lesson {one.recalled_in}: {one.answer}"
+                told = {"name": one.name, "lesson": one.recalled_in, "answer": one.answer}
+                yield f"{'✔' if one.right else '✘'} {say('again', **told)}"
         for one in self.sure_and_wrong():
-            belief = f"; the misconception “{one.belief}”" if one.belief else ""
-            yield f"You were sure and wrong here: {one.name}, {one.answer}{belief}"
+            told = {"name": one.name, "answer": one.answer, "belief": one.belief}
+            yield say("surprised-by" if one.belief else "surprised", **told)
 
     def __str__(self) -> str:
         return "\n".join(self.lines())
@@ -420,11 +422,9 @@ class Progress:
         if self._find_file is not None:
             self._file, self._find_file = self._find_file(), None
             if self._file is None:
-                tried = ", ".join(map(str, folders())) or "none"
-                self._unread.append(
-                    f"your answers are in memory only: no folder to keep them in (tried: {tried});"
-                    f" set {HOME_VARIABLE}, or download them"
-                )
+                tried = ", ".join(map(str, folders()))
+                told = {"tried": tried, "variable": HOME_VARIABLE}
+                self._unread.append(say("in-memory" if tried else "in-memory-at-once", **told))
             self._keep(None)
 
     def _keep(self, change: Callable[[], None] | None) -> None:
@@ -446,7 +446,7 @@ class Progress:
             if change is not None:
                 change()
             reason = getattr(error, "strerror", None) or str(error)
-            self._failure = f"{file}: cannot keep your answers there: {reason}"
+            self._failure = say("not-kept", file=file, reason=reason)
         if self._lines.text() != before:
             self._watching = [one for one in self._watching if one() is not None]
             for method in [one() for one in self._watching]:
@@ -461,14 +461,13 @@ class Progress:
             aside = file.with_name("progress.unreadable.jsonl")
             with aside.open("ab") as kept:
                 kept.write(b"".join(line + b"\n" for line in found.unreadable))
-            self._unread.append(
-                f"{file}: {_unreadable(len(found.unreadable))}; kept in {aside.name}"
-            )
+            told = {"file": file, "n": len(found.unreadable), "aside": aside.name}
+            self._unread.append(say("unreadable-aside", **told))
         older = file.with_name(OLDER_NAME)
         if not file.exists() and older.is_file():
             found = read(older.read_bytes())
             if found.unreadable:
-                self._unread.append(f"{older}: {_unreadable(len(found.unreadable))}")
+                self._unread.append(say("unreadable", file=older, n=len(found.unreadable)))
         self._lines.merge(found)
         return data.decode("utf-8", "replace")
 
@@ -477,22 +476,19 @@ def _said(record: Record) -> tuple[Any, ...]:
     return record.answer, record.right, record.recalled_in
 
 
-def _unreadable(number: int) -> str:
-    return f"{count(number, 'line')} cannot be read"
-
-
 def _line(name: str, entry: Entry) -> str:
     told = " → ".join(entry.answers)
     notes = []
     if entry.first_right:
-        notes.append("at the first try")
+        notes.append(say("note.first"))
     if not entry.right and entry.belief:
-        notes.append(f"misconception “{entry.belief}”")
+        notes.append(say("note.belief", belief=entry.belief))
     sure = entry.records[-1].confidence
     if sure is not None:
-        notes.append(f"you were {sure}" if sure == SURE else f"you said: {sure}")
+        said = words("asking")["confidence"][sure]
+        notes.append(say("note.sure" if sure == SURE else "note.unsure", said=said))
     if entry.hints:
-        notes.append(f"with {count(entry.hints, 'hint')}")
+        notes.append(say("note.hints", n=entry.hints))
     mark = "✔" if entry.right else "✘"
     return f"{mark} {name}: {told}" + (f" ({', '.join(notes)})" if notes else "")
 

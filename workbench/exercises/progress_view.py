@@ -13,15 +13,14 @@ import anywidget
 import ipywidgets as widgets
 import traitlets
 
-from workbench.languages import count
 from workbench.views.stills import Still
 
 from .progress import FILE_NAME, Progress, ProgressError, progress
+from .shared_file import say
 
 # JupyterLab shows links of widgets like any other text.
 _LINK = "text-decoration:underline;color:var(--jp-content-link-color,#0b5cad)"
 IDLE_END_VARIABLE = "WORKBENCH_IDLE_END_MIN"
-_DOWNLOAD = "this browser keeps a copy for this site, too; another browser does not"
 
 
 class BrowserCopy(anywidget.AnyWidget):
@@ -78,12 +77,12 @@ class ProgressView(Still, widgets.VBox):
         self._log = log
         self.text = widgets.HTML()
         self.fresh = widgets.Button(
-            description="Refresh", tooltip="show what was answered since, in any notebook"
+            description=say("view.refresh"), tooltip=say("view.refresh-tip")
         )
         self.upload = widgets.FileUpload(
             accept=".jsonl,.json",
-            description="Load again",
-            tooltip="take up a log that you downloaded; nothing that is here is lost",
+            description=say("view.load"),
+            tooltip=say("view.load-tip"),
         )
         self.line = widgets.HTML(layout={"min_height": "28px"})
         self.copy = browser_copy(log)
@@ -108,14 +107,16 @@ class ProgressView(Still, widgets.VBox):
             return ""
         data = base64.b64encode(self._log.text().encode()).decode("ascii")
         address = f"data:application/jsonl;base64,{data}"
-        link = f'<a download="{FILE_NAME}" style="{_LINK}" href="{address}">Download a copy</a>'
-        return f"{link} ({_DOWNLOAD})"
+        link = (
+            f'<a download="{FILE_NAME}" style="{_LINK}" href="{address}">{say("view.download")}</a>'
+        )
+        return f"{link} ({say('view.browser-copy')})"
 
     def _refresh(self) -> None:
         self._log.refresh()
         self.show()
         where = self._log.where
-        kept = f"Kept by itself in {where}." if where is not None and self._log.records else ""
+        kept = say("view.kept", where=where) if where is not None and self._log.records else ""
         self._say(" ".join(filter(None, [self._log.problem, kept])))
 
     def _uploaded(self, change: Any) -> None:
@@ -130,8 +131,8 @@ class ProgressView(Still, widgets.VBox):
         except ProgressError as error:
             return f"{name}: {error}."
         new = len(self._log.records) - before
-        told = f"{name}: {count(found, 'answer')} read, {new} of them new here."
-        return f"{told} {count(unreadable, 'line')} cannot be read." if unreadable else told
+        told = say("view.taken-up", name=name, n=found, new=new)
+        return f"{told} {say('view.taken-up-unread', n=unreadable)}" if unreadable else told
 
     def _say(self, text: str) -> None:
         self.line.value = (

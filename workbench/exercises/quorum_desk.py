@@ -11,7 +11,7 @@ from workbench.views.charts import curve_chart
 from workbench.views.stills import Still
 
 from .measure import milliseconds
-from .table import Table
+from .table import Table, say, table_of
 
 MOST_MS = 20
 MILLISECOND = 1_000
@@ -32,11 +32,10 @@ def sync_table(fsync_us: int, results: Mapping[int, Confirmed]) -> Table:
     """Rate, latency, and how many fsyncs a message waited for, by what may be in flight."""
     lines = []
     for cap, result in results.items():
-        syncs = f"{result.mean_latency_us / fsync_us:.2f}" if fsync_us else "no fsync time"
+        syncs = f"{result.mean_latency_us / fsync_us:.2f}" if fsync_us else say("syncs.no-fsync")
         latency = f"{milliseconds(round(result.mean_latency_us)):,.1f}"
         lines.append((str(cap), f"{result.rate:,.0f}", latency, syncs))
-    head = ("in flight at most", "confirmed a second", "mean latency in ms", "latency in fsyncs")
-    return Table(name="Rate by what may be in flight", head=head, lines=lines)
+    return table_of("syncs", lines)
 
 
 class SyncDesk(Still, widgets.VBox):
@@ -53,16 +52,16 @@ class SyncDesk(Still, widgets.VBox):
 
     def __init__(self, caps: Sequence[int], fsync_ms: int) -> None:
         if not 0 <= fsync_ms <= MOST_MS:
-            raise ValueError(f"fsync_ms is {fsync_ms}; legal: 0 to {MOST_MS} ms")
+            raise ValueError(say("syncs.illegal", fsync_ms=fsync_ms, most=MOST_MS))
         self.caps = tuple(caps)
         self.results: dict[int, Confirmed] = {}
         self.slider = widgets.IntSlider(
             value=fsync_ms,
             min=0,
             max=MOST_MS,
-            description="fsync (ms)",
+            description=say("syncs.slider"),
             continuous_update=False,
-            tooltip="how long an fsync of the queue's disk takes, 0 to 20 ms",
+            tooltip=say("syncs.slider-tip"),
             style={"description_width": "initial"},
             layout={"width": "420px"},
         )
@@ -83,16 +82,16 @@ class SyncDesk(Still, widgets.VBox):
         if fsync_us not in self._seen:
             self._seen[fsync_us] = {cap: pipelined(cap, fsync_us) for cap in self.caps}
         self.results = self._seen[fsync_us]
-        curves = {"confirmed a second": [(cap, one.rate) for cap, one in self.results.items()]}
+        curves = {say("syncs.confirmed"): [(cap, one.rate) for cap, one in self.results.items()]}
         if fsync_us:
             each = 1_000_000 / fsync_us
-            curves["in flight ÷ fsync"] = [(cap, cap * each) for cap in self.caps]
-            curves["in flight ÷ two fsyncs"] = [(cap, cap * each / 2) for cap in self.caps]
+            curves[say("syncs.by-one")] = [(cap, cap * each) for cap in self.caps]
+            curves[say("syncs.by-two")] = [(cap, cap * each / 2) for cap in self.caps]
         chart = curve_chart(
             curves,
-            across="messages in flight at most",
-            up="messages a second",
-            title=f"Rate against what may be in flight, fsync {self.slider.value} ms",
+            across=say("syncs.across"),
+            up=say("syncs.up"),
+            title=say("syncs.title", ms=self.slider.value),
             top=2.1 * max(one.rate for one in self.results.values()) if fsync_us else None,
             height=280,
         )
@@ -105,7 +104,7 @@ class SyncDesk(Still, widgets.VBox):
         self._table.value = f'<div role="status" class="jp-RenderedHTMLCommon">{table}</div>'
 
     def __repr__(self) -> str:
-        return f"fsync {self.slider.value} ms\n{self.table}"
+        return f"{say('syncs.now', ms=self.slider.value)}\n{self.table}"
 
 
 def sync_desk(caps: Sequence[int], fsync_ms: int) -> SyncDesk:

@@ -23,7 +23,7 @@ from workbench.views.charts import curve_chart
 from . import measure
 from .measure import link_rate
 from .progress_line import ProgressLine
-from .table import Table
+from .table import Table, say, table_of
 
 PRESET = "rmq4.3"  # whose brokers were measured
 SECONDS = 10
@@ -42,14 +42,14 @@ class Measured:
         fsync_us: mean time of an fsync.
         least, most: messages in the quorum queue after 10 s, of three runs.
         classic: the same of the classic queue.
-        words: what was done to the disk.
+        more_us: by which an fsync was made longer.
     """
 
     fsync_us: int
     least: int
     most: int
     classic: tuple[int, int]
-    words: str
+    more_us: int
 
     @property
     def rate(self) -> float:
@@ -68,21 +68,21 @@ MEASURED = (
         least=188_023,
         most=189_493,
         classic=(184_920, 191_299),
-        words="the disk as it is",
+        more_us=0,
     ),
     Measured(
         fsync_us=5_350,
         least=95_574,
         most=102_829,
         classic=(248_485, 286_875),
-        words="5 ms more",
+        more_us=5_000,
     ),
     Measured(
         fsync_us=20_350,
         least=38_675,
         most=39_587,
         classic=(296_126, 330_906),
-        words="20 ms more",
+        more_us=20_000,
     ),
 )
 
@@ -120,7 +120,7 @@ def with_processor(fsync_us: int) -> tuple[float, float]:
     )
     run_ms = max(LEAST_MS, FSYNCS * fsync_us // NS_PER_US)
     given = {"run_ms": run_ms, "fsync_us": fsync_us, "latency_us": 0, "message_bytes": 12}
-    with ProgressLine(f"two senders, fsync {measure.milliseconds(fsync_us):g} ms") as line:
+    with ProgressLine(say("real.running", ms=_ms(fsync_us))) as line:
         done = stream("two_senders", preset, given, told=lambda now_us: line.at(now_us, run_ms))
     found = {one.kind: one.messages / run_ms * 1_000 for one in counted(done.world)}
     return found[QUORUM], found[CLASSIC]
@@ -131,15 +131,23 @@ def real_chart(fsync_us: Sequence[int]) -> Any:
     times = sorted({*fsync_us, *(one.fsync_us for one in MEASURED)})
     return curve_chart(
         {
-            "model, disk alone": [(us / 1000, modelled(us)) for us in times],
-            "model, disk and processor": [(us / 1000, with_processor(us)[0]) for us in times],
+            say("real.disk"): [(us / 1000, modelled(us)) for us in times],
+            say("real.processor"): [(us / 1000, with_processor(us)[0]) for us in times],
         },
-        measured={"measured, RabbitMQ 4.3": [(one.fsync_us / 1000, one.rate) for one in MEASURED]},
-        across="fsync (ms)",
-        up="messages a second",
-        title="A link to a quorum queue: model and measurement",
+        measured={say("real.measured"): [(one.fsync_us / 1000, one.rate) for one in MEASURED]},
+        across=say("real.across"),
+        up=say("real.up"),
+        title=say("real.title"),
         logarithmic=True,
     )
+
+
+def _ms(time_us: int) -> str:
+    return f"{measure.milliseconds(time_us):g}"
+
+
+def _range(least: float, most: float) -> str:
+    return say("real.range", least=f"{least / SECONDS:,.0f}", most=f"{most / SECONDS:,.0f}")
 
 
 def _residual(model: float, real: float) -> str:
@@ -150,37 +158,29 @@ def real_table() -> Table:
     """Measurement and both models, link by link, and how far apart they are."""
     lines = []
     for one in MEASURED:
-        disk = f"{one.words} ({measure.milliseconds(one.fsync_us):g} ms)"
+        disk = say("real.more", ms=_ms(one.more_us)) if one.more_us else say("real.as-it-is")
+        told = {"disk": disk, "ms": _ms(one.fsync_us)}
         quorum, classic = with_processor(one.fsync_us)
         alone = modelled(one.fsync_us)
-        low, high = one.classic
         lines += [
             (
-                f"quorum, {disk}",
-                f"{one.least / SECONDS:,.0f} to {one.most / SECONDS:,.0f}",
+                say("real.quorum", **told),
+                _range(one.least, one.most),
                 f"{alone:,.0f}",
                 _residual(alone, one.rate),
                 f"{quorum:,.0f}",
                 _residual(quorum, one.rate),
             ),
             (
-                f"classic, {disk}",
-                f"{low / SECONDS:,.0f} to {high / SECONDS:,.0f}",
+                say("real.classic", **told),
+                _range(*one.classic),
                 "",
                 "",
                 f"{classic:,.0f}",
                 _residual(classic, one.classic_rate),
             ),
         ]
-    head = (
-        "a second into",
-        "measured",
-        "model, disk alone",
-        "residual",
-        "model, disk and processor",
-        "residual",
-    )
-    return Table(name="Model and measurement", head=head, lines=lines)
+    return table_of("real", lines)
 
 
 @cache
@@ -190,7 +190,7 @@ def senders_table(run_ms: int = 500) -> Table:
     Args:
         run_ms: virtual time; the article's counts are for ten seconds, and are cut to it.
     """
-    with ProgressLine("the article's two senders") as line:
+    with ProgressLine(say("real.article-running")) as line:
         done = stream(
             "two_senders",
             parameters={"run_ms": run_ms},
@@ -201,7 +201,6 @@ def senders_table(run_ms: int = 500) -> Table:
     rows = [(one.kind, one.messages, one.article) for one in found]
     lines = [
         (kind, f"{model:,}", f"{real:,.0f}", f"{(model / real - 1) * 100:+.1f} %")
-        for kind, model, real in [*rows, ("both", total, article)]
+        for kind, model, real in [*rows, (say("real.both"), total, article)]
     ]
-    head = (f"two senders, {run_ms} ms", "model", "article, in as long", "residual")
-    return Table(name="Two senders, model and article", head=head, lines=lines)
+    return table_of("senders", lines, run_ms=run_ms)

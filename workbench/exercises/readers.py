@@ -13,6 +13,8 @@ import textwrap
 from collections.abc import Sequence
 from typing import Any, Protocol
 
+from .table import say
+
 
 class Reader(Protocol):
     """Reads frames one after the other and says how much credit the sender has left.
@@ -127,5 +129,6 @@ def source_of(*names: str) -> Sources:
     known: dict[str, type[Reader]] = {reader.name: reader for reader in FAULTY}
     unknown = [name for name in names if name not in known]
     if unknown:
-        raise ValueError(f"no reader {unknown[0]!r}; there are: {', '.join(known)}")
+        listed = ", ".join(known)
+        raise ValueError(say("audit.no-reader", name=repr(unknown[0]), listed=listed))
     return Sources([known[name] for name in names])

@@ -15,7 +15,10 @@ import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
+
+from workbench.languages import phrase
 
 HOME_VARIABLE = "WORKBENCH_HOME"
 FOLDER = "my"
@@ -23,6 +26,8 @@ NOTEBOOKS, INDEX = "notebooks", "00_index.ipynb"
 LOCK_WAIT_S = 3.0
 LOCK_STEP_S = 0.02
 MOST_ASIDE = 100
+
+say = partial(phrase, "keeping")
 
 
 class ProgressError(ValueError):
@@ -52,7 +57,7 @@ class SharedFile:
             if not path.exists():
                 os.replace(self.file, path)
                 return path
-        raise ProgressError(f"{MOST_ASIDE} damaged files lie there already; look at them")
+        raise ProgressError(say("damaged", n=MOST_ASIDE))
 
     @contextmanager
     def locked(self) -> Iterator[None]:
@@ -77,7 +82,7 @@ def _wait_for_lock(handle: int) -> None:
     deadline = time.monotonic() + LOCK_WAIT_S
     while not _try_lock(handle):
         if time.monotonic() >= deadline:
-            raise ProgressError("another notebook is writing to it; the next answer tries again")
+            raise ProgressError(say("locked"))
         time.sleep(LOCK_STEP_S)
 
 

@@ -10,6 +10,8 @@ import ipywidgets as widgets
 from workbench.views.charts import Chart, bar_chart
 from workbench.views.stills import Still
 
+from .table import say
+
 _BESIDE = {"flex": "1 1 300px", "max_width": "360px"}
 _CHART = {"display": "block", "width": "560px", "max_width": "100%"}
 
@@ -50,8 +52,8 @@ class SharedSocket(Still, widgets.VBox):
         self.beside = dict(beside)
         self._after = after
         self._known: dict[tuple[int, int], int] = {}
-        self.socket = _slider("octets in the socket", sockets, octets)
-        self.share = _slider("publishes for each ack", shares, share)
+        self.socket = _slider(say("socket.octets"), sockets, octets)
+        self.share = _slider(say("socket.share"), shares, share)
         self.line = widgets.HTML()
         self.chart: Chart = self._drawn()
         self._place = widgets.VBox([self.chart], layout=_CHART)
@@ -73,15 +75,13 @@ class SharedSocket(Still, widgets.VBox):
 
     def _drawn(self) -> Chart:
         most = max(self.beside.values(), default=0)
-        self.line.value = (
-            f"{self.now:,} messages: one of {most / max(1, self.now):,.0f} that it could get."
-            f" {self._after(self.now)}"
-        )
-        bars = {**self.beside, "as chosen": self.now}
-        return bar_chart(bars, unit="messages consumed", width=540, height=260)
+        part = f"{most / max(1, self.now):,.0f}"
+        self.line.value = say("socket.now", n=self.now, part=part, after=self._after(self.now))
+        bars = {**self.beside, say("socket.chosen"): self.now}
+        return bar_chart(bars, unit=say("socket.unit"), width=540, height=260)
 
     def _draw(self) -> None:
-        self.line.value = "The run is played …"
+        self.line.value = say("socket.playing")
         old, self.chart = self.chart, self._drawn()
         self._place.children = [self.chart]
         old.close()

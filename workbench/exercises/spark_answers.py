@@ -11,16 +11,19 @@ import html
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
+from workbench.languages import phrase
+
 from .measure import milliseconds
-from .table import Table
+from .table import Table, table_of
 
 RECORDED = Path(__file__).resolve().parents[2] / "data" / "answers" / "lesson_10.json"
 ROWS_SHOWN = 10
-NOTE = "There is no Spark here ({why}); this was answered before, of the same trace."
+
+say = partial(phrase, "spark")
 
 Rows = Sequence[Mapping[str, Any]]
 
@@ -56,21 +59,19 @@ class Answer:
         shown = self.rows[:ROWS_SHOWN]
         make = _MAKERS.get(self.question)
         if make is not None:
-            lines = [{"no.": str(n), **make(row)} for n, row in enumerate(shown, start=1)]
+            lines = [{"number": str(n), **make(row)} for n, row in enumerate(shown, start=1)]
         else:
             lines = [{name: _text(value) for name, value in row.items()} for row in shown]
         names = [name for name in (lines[0] if lines else {}) if name not in self.hidden]
-        return Table(
-            name=f"{self.question}, an answer",
-            head=tuple(names),
-            lines=[tuple(line[name] for name in names) for line in lines],
-        )
+        head = [say(f"column.{name}") for name in names] if make is not None else names
+        cells = [tuple(line[name] for name in names) for line in lines]
+        return table_of("answer", cells, head, question=self.question)
 
     @property
     def tail(self) -> str:
         """What the table leaves out."""
         more = len(self.rows) + self.more - ROWS_SHOWN
-        return f"... and {more:,} more rows" if more > 0 else ""
+        return say("more-rows", n=more) if more > 0 else ""
 
     def open(self, number: int = 1, *, around: int = 200) -> Any:
         """The stage at a row of the answer, with what everybody knew just before the first row.
@@ -84,9 +85,7 @@ class Answer:
         """
         row = self.row(number)
         if "seq" not in row:
-            raise ValueError(
-                f"the rows of {self.question} are sums: no one row of the trace is behind them"
-            )
+            raise ValueError(say("sums", question=self.question))
         return opened(self.path, row, around=around)
 
     def row(self, number: int) -> Mapping[str, Any]:
@@ -96,20 +95,20 @@ class Answer:
             ValueError: there is no such row.
         """
         if not self.rows:
-            raise ValueError("this answer has no rows")
+            raise ValueError(say("no-rows"))
         if not 1 <= number <= len(self.rows):
-            raise ValueError(f"this answer has rows 1 to {len(self.rows)}, and no {number}")
+            raise ValueError(say("no-row", last=len(self.rows), number=number))
         return self.rows[number - 1]
 
     def __str__(self) -> str:
-        body = str(self.table) if self.rows else f"no {self.question} in this trace"
+        body = str(self.table) if self.rows else say("nothing", question=self.question)
         return "\n".join(filter(None, [body, self.tail]))
 
     __repr__ = __str__
 
     def _repr_html_(self) -> str:
         if not self.rows:
-            return f"<p>no {html.escape(self.question)} in this trace</p>"
+            return f"<p>{html.escape(say('nothing', question=self.question))}</p>"
         tail = f"<p>{html.escape(self.tail)}</p>" if self.tail else ""
         # Words of one cell stay on one line: there are ten rows, and they are compared.
         table = self.table._repr_html_().replace(
@@ -138,10 +137,10 @@ def _stall(row: Mapping[str, Any]) -> dict[str, str]:
     return {
         "run": _short(row["run"]),
         "link": str(row["link"] or row["connection"]),
-        "since (s)": f"{row['start_us'] / 1_000_000:.3f}",
-        "for (ms)": f"{milliseconds(row['end_us'] - row['start_us']):,.1f}",
-        "messages waiting": f"{row['messages_waiting']:,}",
-        "known from": str(row["evidence"]),
+        "since": f"{row['start_us'] / 1_000_000:.3f}",
+        "for": f"{milliseconds(row['end_us'] - row['start_us']):,.1f}",
+        "waiting": f"{row['messages_waiting']:,}",
+        "evidence": str(row["evidence"]),
         "brake": str(row["brake"]),
         "row": str(row["seq"]),
     }
@@ -152,8 +151,8 @@ def _brake(row: Mapping[str, Any]) -> dict[str, str]:
         "brake": str(row["brake"]),
         "stalls": f"{row['stalls']:,}",
         "links": f"{row['links']:,}",
-        "in all (s)": f"{row['lost_us'] / 1_000_000:,.2f}",
-        "longest (ms)": f"{milliseconds(row['longest_us']):,.1f}",
+        "in-all": f"{row['lost_us'] / 1_000_000:,.2f}",
+        "longest": f"{milliseconds(row['longest_us']):,.1f}",
     }
 
 
@@ -162,7 +161,7 @@ def _lost(row: Mapping[str, Any]) -> dict[str, str]:
         "run": _short(row["run"]),
         "link": str(row["link"]),
         "brake": str(row["brake"]),
-        "lost (s)": f"{row['lost_us'] / 1_000_000:,.3f}",
+        "lost": f"{row['lost_us'] / 1_000_000:,.3f}",
     }
 
 
@@ -190,7 +189,7 @@ def _recorded() -> dict[str, Any]:
     try:
         found: dict[str, Any] = json.loads(RECORDED.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
-        raise NotRecordedError(f"{RECORDED.name} cannot be read: {error}") from None
+        raise NotRecordedError(say("unreadable", file=RECORDED.name, why=error)) from None
     return found
 
 
@@ -202,7 +201,5 @@ def recorded(trace: str, question: str) -> Rows:
     """
     found: dict[str, Rows] = _recorded()["answers"].get(trace, {})
     if question not in found:
-        raise NotRecordedError(
-            f"{question} of {trace} is not recorded: this one needs Spark, and Spark needs Java"
-        )
+        raise NotRecordedError(say("not-recorded", question=question, trace=trace))
     return found[question]

@@ -13,12 +13,11 @@ from typing import Any
 
 import ipywidgets as widgets
 
-from workbench.languages import count
 from workbench.views.stills import Still
 
 from .progress import progress
 from .shared_file import standard_folder
-from .spark_answers import NOTE, Answer, recorded
+from .spark_answers import Answer, recorded, say
 from .spark_progress import ProgressView, shown
 from .spark_traces import LessonTrace
 
@@ -34,13 +33,6 @@ SMALL = {
 WINDOW_US = 500_000
 SHOWN_STALLS = 200
 """Stalls that come out of Spark, the longest first; sums are made inside, over all of them."""
-
-MEANWHILE = (
-    "What is asked for in this lesson: a <em>stall</em> is a time in which a sender had something"
-    " to send and a brake was on. A sender with an empty queue is <em>not</em> stalled, whatever"
-    " its credit is; and a sender with credit and messages that sends nothing is not stalled"
-    " either: it is slow."
-)
 
 Query = Callable[[Any], Any]
 
@@ -84,9 +76,9 @@ class SparkDesk(Still, widgets.VBox):
         from workbench.analysis.errors import AnalysisError
         from workbench.analysis.starting import Starting
 
-        self.view = ProgressView("Spark starts")
+        self.view = ProgressView(say("desk.starts"))
         self.meanwhile = widgets.HTML(
-            f'<div style="max-width:60em;line-height:1.5">{MEANWHILE}</div>'
+            f'<div style="max-width:60em;line-height:1.5">{say("desk.meanwhile")}</div>'
         )
         super().__init__(children=[self.view, self.meanwhile])
         self.why_not = ""
@@ -107,25 +99,29 @@ class SparkDesk(Still, widgets.VBox):
 
     def _heard(self, start: Any) -> None:
         expected = start.expected_s
-        here = (
-            f"about {expected:.0f} s on this machine, by the last times"
-            if expected
-            else "about ten seconds; how long it takes here is remembered for the next time"
-        )
         if not start.over:
             self.view.bar.value = min(0.95, start.passed_s / (expected or 12.0))
-            self.view.say(f"{start.passed_s:.0f} s of {here}. Read on, nothing waits for it yet.")
+            self.view.say(
+                say(
+                    "desk.waits-known" if expected else "desk.waits",
+                    passed=start.passed_s,
+                    expected=expected,
+                )
+            )
         elif start.problem:
             self._without(start.problem)
         else:
-            self.view.done(f"ready after {start.seconds:.1f} s ({here})")
+            self.view.done(
+                say(
+                    "desk.ready-known" if expected else "desk.ready",
+                    took=start.seconds,
+                    expected=expected,
+                )
+            )
 
     def _without(self, why: str) -> None:
         self.why_not = why
-        self.view.note(
-            "there is no Spark here. The lesson goes on with recorded answers, and says so at each;"
-            f" only your own query has to wait. Reason: {why}"
-        )
+        self.view.note(say("desk.without", why=why))
 
     def session(self) -> Any:
         """The session, None if there is no Spark; waits for its start."""
@@ -157,22 +153,22 @@ class SparkDesk(Still, widgets.VBox):
             NotRecordedError: there is no Spark, and nothing is recorded.
         """
         if isinstance(question, str) and question not in QUESTIONS:
-            raise ValueError(f"no question {question!r}; there are: {', '.join(QUESTIONS)}")
+            listed = ", ".join(QUESTIONS)
+            raise ValueError(say("desk.no-question", name=repr(question), listed=listed))
         name = question if isinstance(question, str) else question.__name__
         stalls = 0
         if self.session() is None:
             rows = recorded(trace.name, name)
             if name == LONGEST:
                 stalls = sum(row["stalls"] for row in recorded(trace.name, "brakes"))
-            note = NOTE.format(why=self.why_not.partition(":")[0])
-            with shown(ProgressView(f"{name} of the trace")) as view:
-                view.note(f"recorded. {note}")
+            with shown(ProgressView(say("desk.asked", name=name))) as view:
+                view.note(say("desk.recorded", why=self.why_not.partition(":")[0]))
         else:
-            with shown(ProgressView(f"{name} of the trace")) as view:
+            with shown(ProgressView(say("desk.asked", name=name))) as view:
                 rows = self.rows(question, trace.path, view.spark)
                 if name == LONGEST:
                     stalls = self.stalls(trace.path).count()
-                view.done(f"{view.text}, {count(len(rows), 'row')} out of {trace.frames:,} frames")
+                view.done(say("desk.answered", told=view.text, n=len(rows), frames=trace.frames))
         more = max(0, stalls - len(rows))
         return Answer(question=name, rows=rows, path=trace.path, hidden=tuple(without), more=more)
 

@@ -12,6 +12,8 @@ from IPython.display import display
 
 from workbench.views.stills import Still
 
+from .spark_answers import say
+
 _PLANNED_LITTLE = 8  # of so few tasks known, more are sure to come
 
 
@@ -34,7 +36,7 @@ class ProgressView(Still, widgets.HBox):
             children=[self.bar, self.line],
             layout={"align_items": "center", "grid_gap": "12px", "flex_flow": "row wrap"},
         )
-        self.say("begins")
+        self.say(say("work.begins"))
 
     def say(self, text: str) -> None:
         """What is told beside the bar."""
@@ -81,9 +83,9 @@ def shown(view: ProgressView) -> Iterator[ProgressView]:
     try:
         yield view
     except BaseException as error:
-        view.done(f"ended by {type(error).__name__}", well=False)
+        view.done(say("work.ended", kind=type(error).__name__), well=False)
         raise
     if not view.bar.bar_style:
-        view.done("done")
+        view.done(say("work.done"))
     if handle is not None:
         handle.update(view)  # the words that stay on a page without a kernel

@@ -12,9 +12,9 @@ from workbench.views.trace_charts import Dip, dips, held_chart, rate_chart
 
 from . import measure
 from .measure import MICROSECONDS
-from .spark_answers import Answer
+from .spark_answers import Answer, say
 from .spark_desk import WINDOW_US
-from .table import Table
+from .table import Table, table_of
 
 # The archive's link with fewer messages, enough to fill the wire several times.
 ARCHIVE = {"messages": 1_200, "latency_us": 40_000}
@@ -39,10 +39,9 @@ def dips_of(rates: Answer) -> list[Dip]:
 
 def dip_table(rates: Answer) -> Table:
     """The dips in words, for whom the chart is no help."""
-    return Table(
-        name="Dips",
-        head=("dip", "from (s)", "to (s)", "messages a second", "usually"),
-        lines=[
+    return table_of(
+        "dips",
+        [
             (
                 dip.name,
                 f"{dip.start_us / MICROSECONDS:.1f}",
@@ -78,8 +77,8 @@ def archive_chart(values: Sequence[int]) -> Any:
     """Messages a second over the archive's link, by its receiver's credit and rule."""
     return curve_chart(
         {rule: [(value, archive_rate(rule, value)) for value in values] for rule in (BATCH, HALF)},
-        across="credit (messages)",
-        up="messages a second",
-        title="The archive's link, by the credit and the rule of its receiver",
+        across=say("archive.across"),
+        up=say("archive.up"),
+        title=say("archive.title"),
         height=260,
     )

@@ -25,8 +25,9 @@ from workbench.trace.copies import Part, write_copies
 from workbench.trace.schema import FRAME_EVENTS, RECEIVED, Row
 from workbench.trace.unknowns import UnknownReport, unknowns_report
 
+from .spark_answers import say
 from .spark_progress import ProgressView, shown
-from .table import Table, Tabled
+from .table import Table, Tabled, table_of
 
 CAPTURES = Path(__file__).resolve().parents[2] / "data" / "captures"
 _PACKET = 6  # block type of an enhanced packet in pcapng
@@ -88,13 +89,12 @@ def real_captures() -> LessonTrace:
             (
                 path.stem,
                 "4.3" if path.stem.startswith("rmq43") else "4.0",
-                f"{len(report.connections) - others}" + (f" of {others + 1}" if others else ""),
+                _part(len(report.connections) - others, others),
                 str(sum(len(one.links) for one in report.connections)),
                 f"{report.frames:,}",
                 f"{result.rows[-1].t_us / 1_000_000:.1f}",
             )
         )
-    head = ("capture", "RabbitMQ", "connections", "links", "frames", "seconds")
     path = folder() / "captures.parquet"
     count = files.write(path, captured_rows(), raw=False)
     return LessonTrace(
@@ -102,7 +102,7 @@ def real_captures() -> LessonTrace:
         path=path,
         rows=count,
         frames=frames,
-        table=Table(name="Captures", head=head, lines=lines),
+        table=table_of("captures", lines),
     )
 
 
@@ -120,7 +120,12 @@ def cannot_tell(capture: str = PUBLISHERS, *, skip: int = 0) -> UnknownReport:
         if path.stem == capture:
             return unknowns_report(late(path, skip) if skip else result.rows)
     listed = ", ".join(path.stem for path, _ in _imported())
-    raise ValueError(f"no capture {capture!r}; there are: {listed}")
+    raise ValueError(say("traces.no-capture", name=repr(capture), listed=listed))
+
+
+def _part(imported: int, others: int) -> str:
+    """How many connections of a capture are AMQP 1.0."""
+    return say("traces.part-of", imported=imported, all=others + 1) if others else str(imported)
 
 
 def late(path: Path, skip: int) -> Sequence[Row]:
@@ -162,12 +167,12 @@ def big_trace(frames: int | None = None) -> LessonTrace:
         ValueError: less than one frame.
     """
     if frames is not None and frames < 1:
-        raise ValueError(f"a trace of {frames} frames is none; legal: 1 or more")
-    with shown(ProgressView("The runs are played")) as view:
+        raise ValueError(say("traces.too-small", frames=frames))
+    with shown(ProgressView(say("traces.playing"))) as view:
         parts = shift_parts(plan(), view.step)
         if frames is not None:
             parts[0] = _as_many(parts, frames)
-        view.step(1, 1, "written")
+        view.step(1, 1, say("traces.written"))
         clients = sum(len(part.runs) for part in parts)
         sent = sum(_frames(part.rows) * len(part.runs) for part in parts)
         path = folder() / f"shift-{clients}.parquet"
@@ -178,10 +183,9 @@ def big_trace(frames: int | None = None) -> LessonTrace:
         rows=rows,
         frames=sent,
         parts=tuple(parts),
-        table=Table(
-            name="The large trace",
-            head=("clients", "frames", "rows", "MB on disk", "seconds of the broker's time"),
-            lines=[
+        table=table_of(
+            "large",
+            [
                 (
                     str(clients),
                     f"{sent:,}",

@@ -5,6 +5,12 @@ from __future__ import annotations
 import html
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from workbench.languages import phrase, told, words
+
+say = partial(phrase, "desks")
 
 _LEFT = ' style="text-align:left"'
 
@@ -55,6 +61,22 @@ class Table:
             f'<table aria-label="{label}"><thead><tr>{top}</tr></thead>'
             f"<tbody>{body}</tbody></table>"
         )
+
+
+def table_of(
+    key: str, lines: Sequence[tuple[str, ...]], /, more: Sequence[str] = (), **named: Any
+) -> Table:
+    """A table whose name and head are told in the learner's language.
+
+    Args:
+        key: of the texts in `tables.toml`.
+        lines: one a row.
+        more: heads of further columns.
+        **named: what name and head name.
+    """
+    texts = words("tables")[key]
+    head = (*(told(one, named) for one in texts["head"]), *more)
+    return Table(name=told(texts["name"], named), head=head, lines=lines)
 
 
 class Tabled:

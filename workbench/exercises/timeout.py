@@ -19,20 +19,22 @@ from workbench.scenarios.run import Run, run
 from workbench.trace.schema import BROKER, CLIENT, RECEIVED
 
 from . import measure
+from .table import say
 
-IN_TIME, CROSSED, NOTHING = "in time", "crosses the drain", "nothing comes"
-WORDS = {Ending.MESSAGE: IN_TIME, Ending.LATE_MESSAGE: CROSSED, Ending.NOTHING: NOTHING}
-_SENTENCES = {
-    Ending.MESSAGE: "The message comes in time",
-    Ending.LATE_MESSAGE: "The message crosses the drain",
-    Ending.NOTHING: "Nothing comes, and the drain gives the credit back",
-}
+
+def named(ending: Ending) -> str:
+    """What an ending is called."""
+    return say(f"timeout.ending.{_key(ending)}")
+
+
+def _key(ending: Ending) -> str:
+    return ending.name.lower().replace("_", "-")
 
 
 def ending_of(played: Run) -> str:
     """Which of the three endings the last get of a run came to, in words."""
     ending = gets_of(played)[-1].ending
-    return "it waits" if ending is None else WORDS[ending]
+    return say("timeout.waits") if ending is None else named(ending)
 
 
 def explained(played: Run) -> str:
@@ -42,22 +44,21 @@ def explained(played: Run) -> str:
     answers = measure.frames(played.rows, "flow", event=RECEIVED, from_peer=BROKER, after=start)
     parts = []
     if get.drained_us is not None:
-        parts.append(f"drain was sent after {_ms(get.drained_us - get.asked_us)}")
+        parts.append(say("timeout.drained", ms=_ms(get.drained_us - get.asked_us)))
     if came:
-        parts.append(f"the message came after {_ms(came[0].t_us - get.asked_us)}")
+        parts.append(say("timeout.came", ms=_ms(came[0].t_us - get.asked_us)))
     if answers:
         said = measure.numbers(answers[0], "delivery_count")
-        parts.append(
-            f"a flow with delivery-count {said['delivery_count']} came after"
-            f" {_ms(answers[0].t_us - get.asked_us)}"
-        )
-    sentence = "It still waits" if get.ending is None else _SENTENCES[get.ending]
-    credit = measure.credit(played.rows, CLIENT)
-    return f"{sentence}: {', '.join(parts)}. The receiver's link-credit is {credit}."
+        ms = _ms(answers[0].t_us - get.asked_us)
+        parts.append(say("timeout.flow", count=said["delivery_count"], ms=ms))
+    facts = {"parts": ", ".join(parts), "credit": measure.credit(played.rows, CLIENT)}
+    if get.ending is None:
+        return say("timeout.still-waits", **facts)
+    return say(f"timeout.told.{_key(get.ending)}", **facts)
 
 
 def _ms(time_us: int) -> str:
-    return f"{measure.milliseconds(time_us):g} ms"
+    return f"{measure.milliseconds(time_us):g}"
 
 
 @dataclass(frozen=True, kw_only=True)  # no slots: cached_property needs a place
@@ -81,7 +82,7 @@ class TimedGet:
     @property
     def names(self) -> tuple[str, ...]:
         """The endings, from the longest time-out to the shortest."""
-        return tuple(WORDS.values())
+        return tuple(map(named, Ending))
 
     def play(self, timeout_us: int, latency_us: int) -> Run:
         """One get with that time-out over that wire."""
@@ -135,7 +136,7 @@ class TimedGet:
             there_us=self.there_us,
             deliver_us=self.preset.queue_deliver_us,
         )
-        return WORDS[ending]
+        return named(ending)
 
     @cached_property
     def outcomes(self) -> dict[tuple[int, int], str]:

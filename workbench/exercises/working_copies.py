@@ -19,7 +19,7 @@ from typing import Any
 
 from workbench.languages import prose
 
-from .shared_file import FOLDER, INDEX, NOTEBOOKS, beside_notebooks, write_whole
+from .shared_file import FOLDER, INDEX, NOTEBOOKS, beside_notebooks, say, write_whole
 
 KEY = "amqp_flow_workbench"
 """Name of our part of a copy's metadata."""
@@ -53,10 +53,8 @@ def make_copies(root: Path, *, renew: bool = False) -> list[str]:
         if copy.exists() and _written_in(copy):
             kept = _free_name(copy)
             copy.rename(kept)
-            told.append(
-                f"{lesson.name} has changed since your copy was made: {FOLDER}/{copy.name} is the"
-                f" lesson as it is now, and yours is kept as {FOLDER}/{kept.name}"
-            )
+            now, before = f"{FOLDER}/{copy.name}", f"{FOLDER}/{kept.name}"
+            told.append(say("copies.renewed", lesson=lesson.name, now=now, before=before))
         copy.parent.mkdir(exist_ok=True)
         write_whole(copy, _copied(lesson))
     return told

@@ -12,14 +12,14 @@ from workbench.exercises.checks import is_whole, run_of
 from workbench.exercises.measure import arrival, number_in
 from workbench.exercises.table import Table
 from workbench.exercises.timeout import (
-    CROSSED,
-    IN_TIME,
     TimedGet,
     ending_of,
     explained,
+    named,
     timed_get,
 )
 from workbench.languages import count
+from workbench.peers.getter import Ending
 from workbench.presets import Preset
 from workbench.scenarios.beside import counted, decided
 from workbench.scenarios.declare import ParameterError
@@ -524,8 +524,8 @@ def shortest_timeouts(
     about = f"{in_time}, {at_all}"
     faults = []
     for name, answer, good in (
-        ("in time", in_time, (IN_TIME,)),
-        ("at all", at_all, (IN_TIME, CROSSED)),
+        ("in time", in_time, (named(Ending.MESSAGE),)),
+        ("at all", at_all, (named(Ending.MESSAGE), named(Ending.LATE_MESSAGE))),
     ):
         if not is_whole(answer, least=0):
             return case("no-timeout", given=repr(answer))

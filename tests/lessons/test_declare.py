@@ -3,11 +3,13 @@
 import ast
 import re
 from collections.abc import Iterator
+from fnmatch import fnmatchcase
 from pathlib import Path
 from string import Formatter
 
 import pytest
 
+from tests.test_languages import keys_in, keys_of as texts_in
 from workbench.exercises.progress import Progress
 from workbench.exercises.question import NotYetError, judge
 from workbench.exercises.show_me import ShowMe
@@ -19,7 +21,7 @@ from workbench.scenarios.beliefs import SHOWN
 
 HERE = Path(declare.__file__).parent
 DECLARED = sorted(path for path in HERE.glob("lesson_*.py"))
-RESERVED = {"lesson", "check"}
+RESERVED = {"lesson", "check", "said"}
 
 
 def number_of(path: Path) -> str:
@@ -207,6 +209,21 @@ def test_every_table_of_the_file_has_its_function(path):
     words = words_of(lesson)
     assert words.keys() - RESERVED == {name for of, name, _ in ASKED if of == lesson}
     assert words["check"].keys() == {name for of, name, _ in CHECKED if of == lesson}
+
+
+@pytest.mark.parametrize("path", DECLARED, ids=lambda path: path.stem)
+def test_every_text_that_is_said_elsewhere_is_asked_for_and_no_other(path):
+    """A text that nobody asks for is dead; to ask for one that is not there is an error."""
+    asked = {
+        key
+        for node in ast.walk(ast.parse(path.read_text("utf-8")))
+        if isinstance(node, ast.Call)
+        and ast.unparse(node.func) in ("say", "lesson.say", "lesson.joined")
+        for key in keys_in(node.args[0])
+    }
+    texts = set(texts_in(words_of(number_of(path)).get("said", {})))
+    assert [text for text in texts if not any(fnmatchcase(text, key) for key in asked)] == []
+    assert [key for key in asked if not any(fnmatchcase(text, key) for text in texts)] == []
 
 
 def test_the_map_has_every_lesson_in_order():

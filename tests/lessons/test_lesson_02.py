@@ -37,7 +37,7 @@ def test_the_article_s_race_is_five_and_five_in_both_orders(race):
     """Delivery-count 20, credit 3, a flow of 6 and one message: 20 + 6 − 21 = 5 at both ends."""
     credits = orders(race).credits
     assert [credits["spec", order] for order in CROSSING] == [(5, 5), (5, 5)]
-    assert credits["spec", "one after the other"] == (5, 5)
+    assert credits["spec", "apart"] == (5, 5)
 
 
 def test_set_differs_where_the_frames_cross_and_add_everywhere(race):

@@ -102,7 +102,7 @@ def run_of(desk: Any) -> Run:
     """
     found = getattr(desk, "run", desk)
     if not hasattr(found, "rows") or not hasattr(found, "actions"):
-        raise TypeError(f"a stage or a run is wanted here, not {type(desk).__name__}")
+        raise TypeError(say("no-stage", kind=type(desk).__name__))
     run: Run = found
     return run
 

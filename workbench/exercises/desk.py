@@ -15,6 +15,7 @@ from workbench.views.stage_widget import StageWidget
 from workbench.views.stills import Still
 
 from .kept_branches import StageDesk, keep
+from .question import say
 
 if TYPE_CHECKING:
     from workbench.views.chart_box import ChartedStage
@@ -51,12 +52,11 @@ def stage(
     root = run_or_rows.runs[0] if isinstance(run_or_rows, Branches) else run_or_rows
     rows = getattr(root, "rows", root)
     if not isinstance(rows, Sequence) or not all(isinstance(row, Row) for row in rows):
-        raise TypeError(f"a run or its rows are wanted here, not {type(run_or_rows).__name__}")
+        raise TypeError(say("no-rows", kind=type(run_or_rows).__name__))
     legal = [spec.name for spec in getattr(getattr(root, "scenario", None), "actions", ())]
     if acts is not None and (isinstance(acts, str) or not set(acts) <= set(legal)):
-        raise ValueError(
-            f"acts={acts!r}: a list of names is wanted; legal: {', '.join(legal) or 'none'}"
-        )
+        told = {"acts": repr(acts), "legal": ", ".join(legal)}
+        raise ValueError(say("no-acts" if legal else "no-acts-here", **told))
     anew = bool(legal) and (acts is None or bool(acts))
     desk = StageWidget(run_or_rows, at=at, title=title, acts=acts, link=link, anew=anew)
     if legal:

@@ -32,13 +32,14 @@ from .table import Table, Tabled, say, table_of
 
 PRESET = "rmq4.3"
 MESSAGES = 300
+PUBLISHES, CONSUMES = "publishes", "consumes"
 DOES = {
-    ORDERS: ("AMQP 1.0", "publishes"),
-    STOCK: ("AMQP 1.0", "consumes"),
-    BILLS: ("AMQP 0-9-1", "publishes"),
-    MAIL: ("AMQP 0-9-1", "consumes"),
-    PARCELS: ("AMQP 0-10", "publishes"),
-    DEPOT: ("AMQP 0-10", "consumes"),
+    ORDERS: ("AMQP 1.0", PUBLISHES),
+    STOCK: ("AMQP 1.0", CONSUMES),
+    BILLS: ("AMQP 0-9-1", PUBLISHES),
+    MAIL: ("AMQP 0-9-1", CONSUMES),
+    PARCELS: ("AMQP 0-10", PUBLISHES),
+    DEPOT: ("AMQP 0-10", CONSUMES),
 }
 APPLICATIONS = tuple(DOES)
 PACED = APPLICATIONS[:-1]
@@ -113,7 +114,15 @@ class Mystery(Tabled):
         lines = []
         for name, (protocol, does) in DOES.items():
             times = [row.t_us for row in self.of(name) if row.kind in CARRIERS]
-            lines.append((name, protocol, does, str(MESSAGES), f"{milliseconds(max(times)):,.0f}"))
+            lines.append(
+                (
+                    name,
+                    protocol,
+                    say(f"mystery.does.{does}"),
+                    str(MESSAGES),
+                    f"{milliseconds(max(times)):,.0f}",
+                )
+            )
         return table_of("mystery", lines, seed=self.seed)
 
     @property

@@ -71,6 +71,7 @@ from workbench.exercises.question import (
 )
 from workbench.exercises.show_me import ShowMe
 from workbench.languages import FactError, told, words
+from workbench.languages.telling import found
 from workbench.presets import UINT_MAX
 from workbench.scenarios.beliefs import SHOWN
 from workbench.scenarios.beside import Bars, Beside, InStep, Measured, Value
@@ -337,6 +338,25 @@ class Declared:
         self.words = words_of(number)
         self.predict = SimpleNamespace()
         self.check = SimpleNamespace()
+
+    def say(self, key: str, /, **named: Any) -> str:
+        """A text of the file's table `said`, with what it names.
+
+        Raises:
+            FactError: if there is none.
+        """
+        text = found(self.words["said"], key)
+        if text is None:
+            raise FactError(f"lesson_{self.number}.toml says no {key}")
+        return told(text, named)
+
+    def joined(self, key: str, several: Sequence[object], /) -> str:
+        """Several in one text, by a text of `said` that names `one` and `other`."""
+        if not several:
+            return ""
+        return functools.reduce(
+            lambda one, other: self.say(key, one=one, other=other), map(str, several)
+        )
 
     def asks(self, find: Find) -> Asked:
         """Make a question of a function that gives its facts. A decorator."""

@@ -32,14 +32,11 @@ __all__ = [
 ]
 
 lesson = Declared("01")
-predict, check = lesson.predict, lesson.check
+predict, check, say = lesson.predict, lesson.check, lesson.say
 
 
 def _queue(messages: int) -> Run:
     return run("credit", parameters={"messages": messages})
-
-
-LATE = "Messages that arrive after the flow"
 
 
 def _ready(played: Run) -> int:
@@ -60,7 +57,7 @@ def before_any_flow(run: Run) -> Found:
         receiver=measure.credit(run.rows, CLIENT),
         last=measure.step(run.rows[-1]),
         wrong={"the queue pushes": ready, "one comes on trial": 1},
-        beside=counted(run, "Messages that the queue has sent", measure.handed_over(run.rows)),
+        beside=counted(run, say("sent"), measure.handed_over(run.rows)),
         seen=run.rows[run.start_seq],
     )
 
@@ -83,7 +80,7 @@ def after_grant(run: Run, link_credit: int) -> Found:
         wrong={"a flow opens the tap": sent + left, "one flow, one message": 1},
         beside=counted(
             branch,
-            "Transfers after the flow",
+            say("transfers"),
             measure.handed_over(branch.rows, after=run.start_seq),
         ),
         shown=branch,
@@ -111,12 +108,10 @@ def granted_twice(run: Run, link_credit: int, publish: int) -> Facts:
     held = [measure.credit(branch.rows, BROKER, upto=row.seq) for row in flows]
     return facts(
         sent,
-        held=", then ".join(map(str, held)),
+        held=lesson.joined("then", held),
         left=publish - sent,
         wrong={"adds": 2 * link_credit, "everything published": publish},
-        beside=counted(
-            branch, "Messages that the queue has sent", measure.handed_over(branch.rows)
-        ),
+        beside=counted(branch, say("sent"), measure.handed_over(branch.rows)),
         shown=branch,
         seen=flows[-1],
     )
@@ -152,7 +147,9 @@ def after_stop(run: Run, at: int) -> Found:
             "only what is in flight": flying,
             "a grant stands": max(measure.grants(run.rows)) - arrived,
         },
-        beside=counted(branch, LATE, measure.handed_over(branch.rows, event=RECEIVED, after=at)),
+        beside=counted(
+            branch, say("late"), measure.handed_over(branch.rows, event=RECEIVED, after=at)
+        ),
         shown=branch,
         seen=measure.last_frame(branch.rows, "transfer", event=RECEIVED),
     )
@@ -172,7 +169,9 @@ def which_after_stop(run: Run, at: int) -> Found:
         reached=reached,
         wrong={"takes back": "none", "only what is in flight": "flying"},
         beside=decided(
-            branch, LATE, measure.last_frame(branch.rows, "transfer", event=RECEIVED, after=at)
+            branch,
+            say("late"),
+            measure.last_frame(branch.rows, "transfer", event=RECEIVED, after=at),
         ),
     )
 
@@ -201,7 +200,7 @@ def fastest_rule(comparison: Comparison) -> Found:
                 facts(one.rule, rule=one.rule, held=one.held) for one in ranked[1:]
             ]
         },
-        beside=Measured(unit="messages per second", heights={one.rule: one.rate for one in ranked}),
+        beside=Measured(unit=say("rate"), heights={one.rule: one.rate for one in ranked}),
     )
 
 
@@ -220,7 +219,7 @@ def after_acknowledging(run: Run) -> Found:
         wrong={"acknowledging grants": unsettled, "acknowledging renews one": 1},
         beside=counted(
             branch,
-            "Transfers after the acknowledgement",
+            say("acknowledged"),
             measure.handed_over(branch.rows, after=run.last),
         ),
         seen=settled[-1],
@@ -242,11 +241,11 @@ def proton_again(run: Run, count_each: int) -> Facts:
     carried = measure.grants(twice.rows)
     return facts(
         carried[-1],
-        carried=" and ".join(map(str, carried)),
+        carried=lesson.joined("and", carried),
         wrong={"sets": count_each},
         beside=decided(
             twice,
-            "link-credit of the second flow",
+            say("second"),
             measure.last_frame(twice.rows, "flow", from_peer=CLIENT),
         ),
         seen=once.rows[flow],
@@ -279,7 +278,7 @@ def same_flows(rows: Sequence[Row]) -> tuple[Row, Row]:
         same = _said(first) == _said(second)
         if same and not measure.messages(rows, event=OBSERVED, after=first.seq, upto=second.seq):
             return first, second
-    raise ValueError("no two equal flows follow each other in this trace")
+    raise ValueError(say("no-equal-flows"))
 
 
 def _said(row: Row) -> dict[str, Any]:
@@ -317,7 +316,7 @@ def late_arrivals(desk: Any) -> Case:
         if (row.frame or {}).get("link_credit") == 0
     ]
     if not stops:
-        grants = ", ".join(map(str, measure.grants(played.rows))) or "none"
+        grants = ", ".join(map(str, measure.grants(played.rows))) or say("none")
         return case("no-stop", grants=grants)
     stop = stops[-1]
     step = measure.step(stop)
@@ -429,5 +428,5 @@ def real_receiver(parameters: Mapping[str, Any] | None = None) -> Run | None:
     try:
         return run("credit", parameters={**(parameters or {}), "client": "proton"})
     except ProtonMissingError as error:
-        print(f"Skipped: {error}")  # noqa: T201  the lesson's own line, in its cell
+        print(say("skipped", why=error))  # noqa: T201  the lesson's own line, in its cell
         return None

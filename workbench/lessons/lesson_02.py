@@ -15,9 +15,8 @@ from workbench.exercises.checks import run_of
 from workbench.exercises.levels import BOUNDS, levels
 from workbench.exercises.order_lines import on_flow_lines
 from workbench.exercises.readers import source_of
-from workbench.exercises.table import Table, Tabled, tables
+from workbench.exercises.table import Table, Tabled, table_of, tables
 from workbench.exercises.trial import RULES, Trial
-from workbench.languages import count
 from workbench.presets import UINT_MAX
 from workbench.scenarios import beliefs
 from workbench.scenarios.beside import Measured, decided, followed
@@ -58,9 +57,9 @@ __all__ = [
 
 # One flow and one message, in the orders in which they can be sent and can land.
 ORDERS: Mapping[str, tuple[str, ...]] = {
-    "one after the other": (SEND_FLOW, FLOW_ARRIVES, SEND_TRANSFER, TRANSFER_ARRIVES),
-    "crossing, the flow lands first": (SEND_FLOW, SEND_TRANSFER, FLOW_ARRIVES, TRANSFER_ARRIVES),
-    "crossing, the transfer lands first": (
+    "apart": (SEND_FLOW, FLOW_ARRIVES, SEND_TRANSFER, TRANSFER_ARRIVES),
+    "crossing-flow-first": (SEND_FLOW, SEND_TRANSFER, FLOW_ARRIVES, TRANSFER_ARRIVES),
+    "crossing-transfer-first": (
         SEND_FLOW,
         SEND_TRANSFER,
         TRANSFER_ARRIVES,
@@ -70,7 +69,7 @@ ORDERS: Mapping[str, tuple[str, ...]] = {
 CROSSING = tuple(order for order in ORDERS if order.startswith("crossing"))
 
 lesson = Declared("02")
-predict, check = lesson.predict, lesson.check
+predict, check, say = lesson.predict, lesson.check, lesson.say
 
 
 # -- what is read off runs and searches
@@ -104,16 +103,15 @@ class Orders(Tabled):
     @property
     def table(self) -> Table:
         """A row for each rule and order: both ends' credit, and whether they agree."""
-        return Table(
-            name="The race under each rule, in each order",
-            head=("rule", "order", "credit of the sender", "of the receiver", ""),
-            lines=[
+        return table_of(
+            "orders",
+            [
                 (
                     rule,
-                    order,
+                    say(f"order.{order}"),
                     str(sender),
                     str(receiver),
-                    "=" if sender == receiver else "≠\u00a0differ",
+                    "=" if sender == receiver else say("ends-differ"),
                 )
                 for (rule, order), (sender, receiver) in self.credits.items()
             ],
@@ -177,11 +175,8 @@ def searched(
         BOUNDS,
     )
     if not found.complete:
-        raise ValueError(
-            f"{messages} messages with grants {', '.join(map(str, grants))} are too many to visit"
-            f" every state ({found.stopped}), and a part of them proves nothing; choose fewer"
-            " messages or smaller grants"
-        )
+        told = {"grants": ", ".join(map(str, grants)), "stopped": found.stopped}
+        raise ValueError(say("too-many", messages=messages, **told))
     return found
 
 
@@ -244,16 +239,15 @@ class Subtractions(Tabled):
     @property
     def table(self) -> Table:
         """A row a flow."""
-        return Table(
-            name="Naive subtraction and serial arithmetic at each flow",
-            head=("step", "naive", "serial", "the sender's own", ""),
-            lines=[
+        return table_of(
+            "subtractions",
+            [
                 (
                     line.step,
                     line.naive_text,
                     str(line.serial),
                     str(line.logged),
-                    "=" if line.naive == line.logged else "≠ naive is wrong",
+                    "=" if line.naive == line.logged else say("naive-wrong"),
                 )
                 for line in self.lines
             ],
@@ -308,23 +302,17 @@ class Verdicts(Tabled):
         """In words: how many states, how many bad, how near the nearest."""
         one = self.found[start, rule]
         if not one.bad:
-            return f"{count(one.states, 'state')}, none bad"
-        moves = len(one.shortest or ())
-        return f"{one.states:,} states, {one.bad:,} bad ✘ after {count(moves, 'move')}"
+            return say("none-bad", n=one.states)
+        return say("some-bad", states=one.states, bad=one.bad, n=len(one.shortest or ()))
 
     @property
     def table(self) -> Table:
         """A row a beginning."""
         starts = list(dict.fromkeys(start for start, _ in self.found))
         rules = list(dict.fromkeys(rule for _, rule in self.found))
-        names = {"spec": "serial arithmetic (spec)", "naive": "naive subtraction"}
-        return Table(
-            name="All schedules from several beginnings",
-            head=("initial-delivery-count", *(names.get(rule, rule) for rule in rules)),
-            lines=[
-                (str(start), *(self.verdict(start, rule) for rule in rules)) for start in starts
-            ],
-        )
+        names = {"spec": say("by-serial"), "naive": say("by-naive")}
+        lines = [(str(start), *(self.verdict(start, rule) for rule in rules)) for start in starts]
+        return table_of("starts", lines, [names.get(rule, rule) for rule in rules])
 
 
 def wrap_verdicts(
@@ -393,7 +381,7 @@ def crossing(race: Run) -> Found:
         },
         seen=race.rows[race.start_seq],
         shown=right,
-        beside=decided(right, "The sender's link-credit", flow),
+        beside=decided(right, say("credit"), flow),
     )
 
 
@@ -412,7 +400,8 @@ def which_order(race: Run, rule: str) -> Found:
     return facts(
         "none" if not differing else "all" if differing == len(ORDERS) else "some",
         credits="; ".join(
-            f"{order}: {sender} and {receiver}" for order, (sender, receiver) in held.items()
+            say("held", order=say(f"order.{order}"), sender=sender, receiver=receiver)
+            for order, (sender, receiver) in held.items()
         ),
         differing=differing,
         orders=len(ORDERS),
@@ -421,9 +410,9 @@ def which_order(race: Run, rule: str) -> Found:
         beside={
             "a wrong rule always shows": followed(
                 equal,
-                "Both ends hold the same when all has landed",
-                {equal.last: "yes"},
-                {"a wrong rule always shows": {equal.last: "no"}},
+                say("same"),
+                {equal.last: say("yes")},
+                {"a wrong rule always shows": {equal.last: say("no")}},
             )
         }
         if equal
@@ -457,7 +446,10 @@ def bad_states(messages: int, grants: Sequence[int], rule: str) -> Found:
         ValueError: the link is too large to be searched whole.
     """
     found = searched(messages=messages, grants=grants, rule=rule)
-    yield {"doc": rule_named(rule).doc, "granted": " and then ".join(map(str, grants))}
+    yield {
+        "doc": rule_named(rule).doc,
+        "granted": lesson.joined("and-then", grants),
+    }
     return facts(
         "none" if not found.bad else "few" if 2 * found.bad < found.states else "most",
         case="good" if found.shortest is None else "bad",
@@ -468,9 +460,9 @@ def bad_states(messages: int, grants: Sequence[int], rule: str) -> Found:
         wrong={"a race is rare": "few", "sets": "none"},
         beside={
             "a race is rare": Measured(
-                unit="states",
-                heights={"all states": found.states, "bad states": found.bad},
-                yours={"a race is rare": ("bad states", found.states // 2)},
+                unit=say("states"),
+                heights={say("all"): found.states, say("bad"): found.bad},
+                yours={"a race is rare": (say("bad"), found.states // 2)},
             )
         },
     )
@@ -501,7 +493,7 @@ def passing_rules(messages: int, grants: Sequence[int]) -> Found:
     found = {rule: searched(messages=messages, grants=grants, rule=rule) for rule in RULES}
     yield {
         "flows": len(grants),
-        "granted": " and ".join(map(str, grants)),
+        "granted": lesson.joined("and", grants),
         "rules": ", ".join(RULES),
     }
     passing = sum(not one.bad for one in found.values())
@@ -510,14 +502,14 @@ def passing_rules(messages: int, grants: Sequence[int]) -> Found:
         passing,
         case="one" if len(grants) == 1 else "several",
         found=", ".join(
-            f"{rule}: {one.states} states, {one.bad} bad" for rule, one in found.items()
+            say("found", rule=rule, states=one.states, bad=one.bad) for rule, one in found.items()
         ),
         wrong={
             "a test finds a wrong rule": 1,
             **({"only adding is harmless at first": passing - 1} if harmless else {}),
         },
         beside=Measured(
-            unit="bad states",
+            unit=say("bad"),
             heights={rule: one.bad for rule, one in found.items()},
             yours={
                 "a test finds a wrong rule": (_unnoticed(found), 1),
@@ -535,9 +527,6 @@ passing_rules.again(
 )
 
 
-_RIGHT, _WRONG = "right", "wrong"
-
-
 @lesson.asks
 def naive(trace: Any) -> Found:
     """When does naive subtraction part from serial arithmetic?"""
@@ -550,15 +539,15 @@ def naive(trace: Any) -> Found:
         case="wrong" if wrong else "none",
         flows=len(computed.lines),
         number=len(wrong),
-        found="; ".join(f"step {one.step}: {one.naive_text}" for one in wrong),
+        found="; ".join(say("at-step", step=one.step, sum=one.naive_text) for one in wrong),
         wrong={"large numbers are trouble": "forever", "differences always work": "never"},
         beside=followed(
             trace,
-            "Naive subtraction is",
-            {one.seq: _WRONG if one in wrong else _RIGHT for one in computed.lines},
+            say("naive"),
+            {one.seq: say("wrong") if one in wrong else say("right") for one in computed.lines},
             {
-                "large numbers are trouble": {one.seq: _WRONG for one in computed.lines},
-                "differences always work": {one.seq: _RIGHT for one in computed.lines},
+                "large numbers are trouble": {one.seq: say("wrong") for one in computed.lines},
+                "differences always work": {one.seq: say("right") for one in computed.lines},
             },
         ),
     )
@@ -587,7 +576,7 @@ def atm(run: Run) -> Found:
         beside={
             "delivery-count counts deliveries": followed(
                 run,
-                "The sender's link-credit",
+                say("credit"),
                 {row.seq: row.link_credit for row in balances.rows},
                 {
                     "delivery-count counts deliveries": {
@@ -597,7 +586,7 @@ def atm(run: Run) -> Found:
             ),
             "crossing is the trouble": decided(
                 run,
-                "Crd_Bal and link-credit differ",
+                say("differ"),
                 next((run.rows[row.seq] for row in differing), None),
             ),
         },
@@ -617,7 +606,7 @@ def noticed(trace: Any, reader: str) -> Found:
         wrong={"a number on a screen is right": len(all_seqs)},
         beside=followed(
             trace,
-            "Times that the reader saw credit used up",
+            say("used"),
             {at: sum(seq <= at for seq in seen) for at in all_seqs},
             {"a number on a screen is right": {at: n for n, at in enumerate(all_seqs, 1)}},
         ),

@@ -10,7 +10,7 @@ from workbench import serial
 from workbench.exercises import measure
 from workbench.exercises.checks import is_whole, run_of
 from workbench.exercises.measure import arrival, number_in
-from workbench.exercises.table import Table
+from workbench.exercises.table import Table, table_of
 from workbench.exercises.timeout import (
     TimedGet,
     ending_of,
@@ -18,7 +18,6 @@ from workbench.exercises.timeout import (
     named,
     timed_get,
 )
-from workbench.languages import count
 from workbench.peers.getter import Ending
 from workbench.presets import Preset
 from workbench.scenarios.beside import counted, decided
@@ -45,7 +44,7 @@ __all__ = [
 ]
 
 lesson = Declared("03")
-predict, check = lesson.predict, lesson.check
+predict, check, say = lesson.predict, lesson.check, lesson.say
 
 
 # -- what is read off a run
@@ -102,7 +101,7 @@ def rabbit_drain(rows: Sequence[Row]) -> tuple[Row, list[Row]]:
         following = [row for row in here if request.seq < row.seq < end]
         if 0 < measure.messages(following, event=OBSERVED) < number_in(request, "link_credit"):
             return request, following
-    raise ValueError("no drain in this trace finds fewer messages than credit")
+    raise ValueError(say("no-drain"))
 
 
 def rabbit_stop(rows: Sequence[Row]) -> Row:
@@ -114,7 +113,7 @@ def rabbit_stop(rows: Sequence[Row]) -> Row:
     for row in measure.observed_grants(rows):
         if _stops(row) and number_in(row, "delivery_count"):
             return row
-    raise ValueError("no flow in this trace stops a link")
+    raise ValueError(say("no-stop"))
 
 
 def _stops(row: Row) -> bool:
@@ -181,7 +180,7 @@ def silence(run: Run, link_credit: int) -> Facts:
         wrong={"a request is answered": 1},
         beside=counted(
             branch,
-            "Frames that the queue answers",
+            say("answers"),
             sorted(
                 [*flows, *measure.handed_over(branch.rows, after=run.start_seq)],
                 key=lambda row: row.seq,
@@ -228,7 +227,7 @@ def drain_counts(run: Run, link_credit: int) -> Found:
         wrong={"counts messages only": before + sent, "stays": before, "starts anew": 0},
         beside=decided(
             branch,
-            "delivery-count after the drain",
+            say("count"),
             measure.last_frame(branch.rows, "flow", from_peer=BROKER, after=start),
         ),
         seen=measure.last_frame(branch.rows, "flow", from_peer=BROKER, after=start),
@@ -251,7 +250,7 @@ def after_drain(run: Run, publish: int) -> Facts:
         wrong={"drain is pause": min(publish, unused), "drain is a mode": publish},
         beside=counted(
             branch,
-            "Messages sent after the drain",
+            say("after"),
             measure.handed_over(branch.rows, after=run.last),
         ),
         shown=branch,
@@ -278,7 +277,7 @@ def real_drain(rows: Sequence[Row]) -> Found:
         answered=measure.step(answer),
         left=number_in(answer, "link_credit"),
         wrong={"counts messages only": base + sent, "counts credit only": credit},
-        beside=decided(rows, "delivery-count in the answer", answer),
+        beside=decided(rows, say("answered"), answer),
         seen=answer,
     )
 
@@ -301,7 +300,7 @@ def crossing(get: TimedGet, timeout_us: int, latency_us: int) -> Facts:
             "drain takes back": "neither",
             "drain grants": "both",
         },
-        beside=decided(played, "What comes"),
+        beside=decided(played, say("comes")),
         shown=played,
         seen=played.rows[-1],
     )
@@ -325,7 +324,7 @@ def first_of_next(played: Run) -> Found:
             "what was sent is done": len(story.of_leaver),
             "only what was in flight comes back": story.arrived_before_leaving,
         },
-        beside=decided(played, "First message of the next consumer"),
+        beside=decided(played, say("first")),
         seen=played.rows[-1],
     )
 
@@ -350,7 +349,7 @@ def echo_brings(run: Run) -> Found:
         },
         beside=counted(
             branch,
-            "Messages after the echo",
+            say("echo"),
             measure.handed_over(branch.rows, after=run.last),
         ),
     )
@@ -379,7 +378,7 @@ def after_echo(run: Run, at: int) -> Found:
         },
         beside=counted(
             branch,
-            "Messages after the answer",
+            say("later"),
             measure.handed_over(branch.rows, event=RECEIVED, after=answer.seq),
         ),
         seen=answer,
@@ -400,7 +399,7 @@ def stale(run: Run) -> Found:
         measure.counter(run.rows, BROKER, "available"),
         told=told,
         wrong={"available is what is there": told},
-        beside=decided(run, "Messages that are there"),
+        beside=decided(run, say("there")),
     )
 
 
@@ -524,8 +523,8 @@ def shortest_timeouts(
     about = f"{in_time}, {at_all}"
     faults = []
     for name, answer, good in (
-        ("in time", in_time, (named(Ending.MESSAGE),)),
-        ("at all", at_all, (named(Ending.MESSAGE), named(Ending.LATE_MESSAGE))),
+        (say("in-time"), in_time, (named(Ending.MESSAGE),)),
+        (say("at-all"), at_all, (named(Ending.MESSAGE), named(Ending.LATE_MESSAGE))),
     ):
         if not is_whole(answer, least=0):
             return case("no-timeout", given=repr(answer))
@@ -567,14 +566,14 @@ def drain_line(ready: int, played: Run) -> tuple[str, ...]:
     after = measure.counter(played.rows, BROKER, "delivery_count")
     said = measure.numbers(answers[-1], "delivery_count", "link_credit") if answers else {}
     words = ", ".join(f"{name.replace('_', '-')} {value}" for name, value in said.items())
-    flow = words or "none: no credit was left to give back"
+    flow = words or say("no-flow")
     return (
-        count(ready, "message"),
+        say("messages", n=ready),
         str(sent),
         str(serial.diff(after, before) - sent),
         f"{before} → {after}",
         str(measure.credit(played.rows, BROKER)),
-        flow if played.rested else f"cut: {played.note}",
+        flow if played.rested else say("cut", note=played.note),
     )
 
 
@@ -590,12 +589,8 @@ def drain_cases(
         parameters: further ones of the scenario.
     """
     queues = {one: run("credit", preset, {**parameters, "messages": one}) for one in ready}
-    head = ("ready", "transfers", "credit given back", "delivery-count", "link-credit at the end")
-    return Table(
-        name="Drain with different numbers of ready messages",
-        head=(*head, "the sender's flow"),
-        lines=[drain_line(one, drained(queue, link_credit)) for one, queue in queues.items()],
-    )
+    lines = [drain_line(one, drained(queue, link_credit)) for one, queue in queues.items()]
+    return table_of("drains", lines)
 
 
 def handovers(*runs: Run) -> Table:
@@ -605,16 +600,15 @@ def handovers(*runs: Run) -> Table:
         runs: of the scenario `handover`.
     """
     stories = map(Handover, runs)
-    return Table(
-        name="Ways of handing a queue over",
-        head=("way", "the first one got", "the next one got", "came twice", "order"),
-        lines=[
+    return table_of(
+        "ways-to-hand-over",
+        [
             (
                 str(story.played.parameters["way"]),
                 _range(story.of_leaver),
                 _range(story.of_next),
-                count(story.again, "message") if story.of_next else "–",
-                "kept" if story.in_order else "violated",
+                say("messages", n=story.again) if story.of_next else "–",
+                say("kept" if story.in_order else "violated"),
             )
             for story in stories
         ],
@@ -624,5 +618,5 @@ def handovers(*runs: Run) -> Table:
 def _range(arrivals: list[Seen]) -> str:
     numbers = [one.message for one in arrivals]
     if numbers and numbers == list(range(numbers[0], numbers[-1] + 1)):
-        return f"{numbers[0]} to {numbers[-1]}"
-    return ", ".join(map(str, numbers)) or "none"
+        return say("range", first=numbers[0], last=numbers[-1])
+    return ", ".join(map(str, numbers)) or say("none")

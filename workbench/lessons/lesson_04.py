@@ -23,7 +23,7 @@ PRESET = "rmq4.3"  # whose broker the lesson is about
 GENEROUS = 2_147_483_647  # the largest credit that RabbitMQ's sessions survive
 
 lesson = Declared("04")
-predict, check = lesson.predict, lesson.check
+predict, check, say = lesson.predict, lesson.check, lesson.say
 
 
 # -- what is read off a run
@@ -109,7 +109,7 @@ def refused_at(played: Run) -> int:
     """
     found = _ends(played.rows)
     if not found:
-        raise ValueError("the broker ends no session in this run")
+        raise ValueError(say("no-end"))
     return found[0].seq
 
 
@@ -127,7 +127,7 @@ def rabbit_cut(rows: Sequence[Row]) -> Row:
         takes = row.kind == "flow" and row.from_peer == CLIENT and frame.get("link_credit") == 0
         if takes and unfinished:
             return row
-    raise ValueError("no flow in this trace takes credit away in the middle of a message")
+    raise ValueError(say("no-cut"))
 
 
 # -- what is asked
@@ -154,7 +154,7 @@ def stops_at(run: Run, link_credit: int) -> Found:
             "a message is a frame": 1,
             "all or nothing": 0,
         },
-        beside=counted(granted, "Transfer frames sent", sent),
+        beside=counted(granted, say("sent"), sent),
         seen=sent[-1],
         shown=granted,
     )
@@ -256,7 +256,7 @@ def reopens_at(run: Run, publish: int) -> Found:
         wrong={"waits until it is used up": 0, "after every frame": window - 1},
         beside=counted(
             branch,
-            "Left of the window when the broker opens it",
+            say("left"),
             [row for row in came if row.seq < flow.seq],
             end=flow,
             full=window,
@@ -282,7 +282,7 @@ def held(run: Run) -> Found:
         wrong={"nothing leaves that cannot be sent": sent, "credit empties the queue": ready},
         beside=counted(
             run,
-            "Messages that have left the queue",
+            say("gone"),
             [row for row in run.rows if (row.event, row.queue) == ("deliver", QUEUE)],
         ),
     )
@@ -313,7 +313,7 @@ def real_split(rows: Sequence[Row]) -> Found:
         len(sent) - len(before),
         last=measure.step(sent[-1]),
         wrong={"credit 0 stops a message": 0, "the window is used up": window},
-        beside=counted(rows, "Frames that follow", sent[len(before) :]),
+        beside=counted(rows, say("follow"), sent[len(before) :]),
         seen=sent[-1],
     )
 
@@ -354,7 +354,7 @@ def tolerated(run: Run, publish: int) -> Found:
         wrong={"the first frame too many ends it": 0, "nobody counts": publish},
         beside=counted(
             branch,
-            "Messages that the broker has taken",
+            say("taken"),
             measure.taken_in(branch.rows, TARGET),
         ),
         seen=over or branch.rows[-1],
@@ -372,7 +372,7 @@ def consumers(run: Run, link_credit: int) -> Found:
         wrong={"a closed window stops everything": 0, "an alarm empties the queue": ready},
         beside=counted(
             branch,
-            "Messages that have come",
+            say("come"),
             measure.handed_over(branch.rows, event=RECEIVED),
         ),
         seen=run.rows[run.start_seq],

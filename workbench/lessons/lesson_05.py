@@ -8,8 +8,7 @@ from typing import Any
 from workbench.exercises import measure
 from workbench.exercises.checks import is_whole, run_of
 from workbench.exercises.measure import number_in
-from workbench.exercises.table import Table
-from workbench.languages import count
+from workbench.exercises.table import Table, table_of
 from workbench.presets import Preset
 from workbench.scenarios.beside import counted, decided
 from workbench.scenarios.publishers import QUEUES
@@ -22,7 +21,6 @@ from .declare import FORMS, Case, Declared, Facts, Found, case, facts
 from .neighbours import beside_slow_target
 
 FIRST = QUEUES[0]
-SENT_SO_FAR = "Messages that the client has sent"
 PRESET = "rmq4.3"  # whose broker the lesson is about
 # What may hold an AMQP 1.0 sender that has a message.
 BRAKES = (
@@ -34,7 +32,7 @@ BRAKES = (
 )
 
 lesson = Declared("05")
-predict, check = lesson.predict, lesson.check
+predict, check, say = lesson.predict, lesson.check, lesson.say
 
 
 # -- what is read off a run
@@ -132,7 +130,7 @@ def regrant(run: Run, publish: int) -> Found:
         },
         beside=counted(
             branch,
-            "Credit that is left when the broker grants again",
+            say("left"),
             [row for row in _sent(branch.rows, event=RECEIVED) if row.seq < again.seq],
             end=again,
             full=first,
@@ -152,7 +150,8 @@ def _looks(branch: Run) -> tuple[str, int | None]:
         for row in rows
         if row.event == "block" and row.kind == "unconfirmed" and row.link == FIRST and row.ledger
     )
-    return " and ".join(map(str, looks)) or "nothing", next(held, None)
+    said = [str(look) for look in looks] or [say("nothing")]
+    return lesson.joined("and", said), next(held, None)
 
 
 def _held_back(branch: Run, **more: Any) -> Facts:
@@ -164,7 +163,7 @@ def _held_back(branch: Run, **more: Any) -> Facts:
         looks=looks,
         unconfirmed=unconfirmed,
         gate=_first(branch),
-        beside=counted(branch, SENT_SO_FAR, _sent(branch.rows)),
+        beside=counted(branch, say("sent"), _sent(branch.rows)),
         **more,
     )
 
@@ -213,7 +212,7 @@ def settled_takes(run: Run, publish: int) -> Facts:
         sent(branch.rows),
         told=len(_dispositions(branch.rows)),
         wrong={"settled messages do not count": publish, "the first grant is all": _first(run)},
-        beside=counted(branch, SENT_SO_FAR, _sent(branch.rows)),
+        beside=counted(branch, say("sent"), _sent(branch.rows)),
     )
 
 
@@ -226,7 +225,7 @@ def told_in(run: Run, messages: int) -> Facts:
     return facts(
         len(_dispositions(run.rows)),
         wrong={"one frame a message": messages, "confirms are silent": 0},
-        beside=counted(run, "Dispositions of the broker", _dispositions(run.rows)),
+        beside=counted(run, say("told"), _dispositions(run.rows)),
     )
 
 
@@ -245,7 +244,7 @@ def both_ways(run: Run, link_credit: int) -> Facts:
         wrong={"a stall holds the connection": 0},
         beside=counted(
             branch,
-            "Messages that have come",
+            say("come"),
             measure.handed_over(branch.rows, event=RECEIVED, after=run.last),
         ),
         seen=measure.last_frame(branch.rows, "transfer"),
@@ -262,7 +261,7 @@ def changed_setting(run: Run, link_credit: int, publish: int) -> Facts:
         number_in(flow, "link_credit"),
         step=measure.step(flow),
         wrong={"settings work at once": link_credit, "credit is taken back": 0},
-        beside=decided(branch, "link-credit of the next grant", flow),
+        beside=decided(branch, say("next"), flow),
     )
 
 
@@ -284,7 +283,7 @@ def real_regrant(rows: Sequence[Row]) -> Found:
         credit=number_in(again, "link_credit"),
         left=first - after,
         wrong={"below half": first - first // 2 + 1, "waits until it is used up": first},
-        beside=decided(rows, "Messages after which the broker grants again", again),
+        beside=decided(rows, say("after"), again),
         seen=again,
     )
 
@@ -307,10 +306,12 @@ def collected(desk: Any) -> Case:
         for row, held in zip(played.rows, held_by(played.rows, link), strict=True):
             if (step := measure.step(row)) > 0:
                 seen[held.brake] = min(step, seen.get(held.brake, step))
-    bound = ", ".join(f"{brake} (step {seen[brake]})" for brake in BRAKES if brake in seen)
+    bound = ", ".join(
+        say("bound", brake=brake, step=seen[brake]) for brake in BRAKES if brake in seen
+    )
     missing = ", ".join(brake for brake in BRAKES if brake not in seen)
     if missing:
-        return case("wrong", bound=bound or "none", missing=missing)
+        return case("wrong", bound=bound or say("none"), missing=missing)
     return case("right", bound=bound)
 
 
@@ -353,7 +354,9 @@ def longest_brake(answer: Any, played: Run) -> Case:
     times = ", ".join(
         f"{brake} {measure.milliseconds(time):,.1f} ms" for brake, time in total.items()
     )
-    return case("right" if answer == next(iter(total), None) else "wrong", times=times or "Nothing")
+    return case(
+        "right" if answer == next(iter(total), None) else "wrong", times=times or say("no-brake")
+    )
 
 
 # -- tables
@@ -376,12 +379,11 @@ def stall_table(
         flows = _grants(played.rows)
         lines.append(
             (
-                count(before, "message"),
+                say("messages", n=before),
                 str(sent(played.rows)),
                 str(counter_before(played.rows, played.last + 1, "unconfirmed")),
                 str(len(flows)),
                 ", ".join(str(number_in(row, "delivery_count")) for row in flows),
             )
         )
-    head = ("confirmed before", "sent in all", "unconfirmed", "grants", "granted at delivery-count")
-    return Table(name="Messages that go out to a queue that stalls", head=head, lines=lines)
+    return table_of("stalled", lines)

@@ -9,7 +9,7 @@ from typing import Any
 from workbench.exercises import measure
 from workbench.exercises.checks import run_of
 from workbench.exercises.shared_socket import SharedSocket
-from workbench.exercises.table import Table
+from workbench.exercises.table import Table, table_of
 from workbench.peers import Client091, Consumer091
 from workbench.peers.leaving import GRACEFUL
 from workbench.presets import get as preset_named
@@ -29,7 +29,7 @@ from .declare import FORMS, Case, Declared, Facts, Found, case, facts
 SLOW, SECOND, _ = QUEUES
 
 lesson = Declared("06")
-predict, check = lesson.predict, lesson.check
+predict, check, say = lesson.predict, lesson.check, lesson.say
 
 
 # -- what is read off a run
@@ -63,10 +63,6 @@ def taken(rows: Sequence[Row]) -> int:
 
 def _read(rows: Sequence[Row]) -> list[Row]:
     return measure.frames(rows, "basic.publish", event=RECEIVED, from_peer=CLIENT)
-
-
-READ = "Messages that the reader has read"
-HELD = "Deliveries that are not acknowledged"
 
 
 def hop_credit(rows: Sequence[Row], vantage: str, queue: str | None = None) -> int | None:
@@ -128,7 +124,7 @@ def chain_takes(run: Run, publish: int) -> Found:
         reader=hop_credit(branch.rows, "reader:c1"),
         below=abs(hop_credit(branch.rows, "channel:c1/1", SLOW) or 0),
         wrong={"one credit for the whole way": credit, "credit stops nobody": publish},
-        beside=counted(branch, READ, _read(branch.rows)),
+        beside=counted(branch, say("read"), _read(branch.rows)),
         seen=measure.frames(branch.rows, "basic.publish", event=RECEIVED)[-1],
     )
 
@@ -156,7 +152,7 @@ def store_takes(run: Run, publish: int) -> Found:
     return facts(
         taken(branch.rows),
         wrong={"the store's credit is all": store, "it is as with the queue": 2 * credit},
-        beside=counted(branch, READ, _read(branch.rows)),
+        beside=counted(branch, say("read"), _read(branch.rows)),
         seen=measure.frames(branch.rows, "basic.publish", event=RECEIVED)[-1],
     )
 
@@ -176,9 +172,7 @@ def other_lane(run: Run, publish: int, others: int) -> Facts:
     return facts(
         ready(branch, SECOND),
         wrong={"the slow channel alone stops": others},
-        beside=counted(
-            branch, "Messages in the second queue", measure.taken_in(branch.rows, SECOND)
-        ),
+        beside=counted(branch, say("second"), measure.taken_in(branch.rows, SECOND)),
     )
 
 
@@ -195,9 +189,7 @@ def other_link(run: Run, publish: int, others: int) -> Facts:
         ready(branch, queue),
         wrong={"a stall holds the connection": 0},
         seen=last,
-        beside=counted(
-            branch, "Messages in the second queue", measure.taken_in(branch.rows, queue)
-        ),
+        beside=counted(branch, say("second"), measure.taken_in(branch.rows, queue)),
     )
 
 
@@ -222,7 +214,7 @@ def ack_behind(run: Run, publish: int) -> Found:
             "a blocked connection delivers nothing": 0,
         },
         seen=acks[-1] if acks else None,
-        beside=counted(branch, "Deliveries that the consumer got", measure.deliveries(branch.rows)),
+        beside=counted(branch, say("got"), measure.deliveries(branch.rows)),
     )
 
 
@@ -256,7 +248,7 @@ def four_times(fsync_us: int, run_ms: int) -> Found:
         link_fast=counts[AMQP_1_0, CLASSIC],
         wrong={"all wait for the same disk": 1, "one of two targets is free": 2},
         beside=Measured(
-            unit="messages",
+            unit=say("messages"),
             heights={"AMQP 0-9-1": old, "AMQP 1.0": new},
             yours={
                 "all wait for the same disk": ("AMQP 1.0", old),
@@ -281,7 +273,7 @@ def receiver(batch: int, run_ms: int, preload: int) -> Found:
         new=new.consumed,
         wrong={"consuming costs no publishing": "as-many", "the two share the socket": "some"},
         beside=Measured(
-            unit="messages consumed",
+            unit=say("consumed"),
             heights={"AMQP 0-9-1": old.consumed, "AMQP 1.0": new.consumed},
             yours={
                 "consuming costs no publishing": ("AMQP 1.0", old.consumed),
@@ -308,7 +300,7 @@ def too_late(run: Run, limit: int, later: int) -> Facts:
     return facts(
         _delivered(branch)["a"],
         wrong={"a new limit holds at once": later, "limits add up": limit + later},
-        beside=counted(branch, HELD, measure.deliveries(branch.rows)),
+        beside=counted(branch, say("held"), measure.deliveries(branch.rows)),
     )
 
 
@@ -336,7 +328,7 @@ def in_all(run: Run, limit: int) -> Found:
         a=each["a"],
         b=each["b"],
         wrong={"the channel has one limit": limit, "each consumer has its own": 2 * limit},
-        beside=counted(branch, HELD, measure.deliveries(branch.rows)),
+        beside=counted(branch, say("held"), measure.deliveries(branch.rows)),
     )
 
 
@@ -352,19 +344,18 @@ def _delivered(played: Run) -> dict[str, int]:
 def first_after(run: Run, way: str) -> Found:
     """Which message does the next consumer get first, when the one before has cancelled?"""
     prefetch = run.world.number("prefetch")
-    yield {"prefetch": prefetch, "last": prefetch - 1, "leaves": _LEAVES[way]}
+    yield {
+        "prefetch": prefetch,
+        "last": prefetch - 1,
+        "leaves": say("cancel" if way == CANCEL else "close"),
+    }
     branch = run.then("leave", way=way)
     return facts(
         _got(branch)[0],
         case=way,
         wrong={"what was handed out goes back": 0, "what was handed out stays": prefetch},
-        beside=decided(
-            branch, "First message that b gets", measure.deliveries(branch.rows, consumer="b")[0]
-        ),
+        beside=decided(branch, say("first"), measure.deliveries(branch.rows, consumer="b")[0]),
     )
-
-
-_LEAVES = {CANCEL: "sends basic.cancel", CLOSE: "closes its channel"}
 
 
 @first_after.again
@@ -386,7 +377,7 @@ def _words(numbers: Sequence[int]) -> str:
             ranges[-1][1] = number
         else:
             ranges.append([number, number])
-    return ", ".join(str(a) if a == b else f"{a} to {b}" for a, b in ranges)
+    return ", ".join(str(a) if a == b else say("range", first=a, last=b) for a, b in ranges)
 
 
 # -- what is checked
@@ -438,14 +429,8 @@ def senders_table(fsync_us: Sequence[int], *, run_ms: int) -> Table:
     sums = [sum(n for (of, _), n in whole.items() if of == one) for one in (AMQP_1_0, AMQP_0_9_1)]
     counts = [f"{number * 1000 // two_senders.ARTICLE_MS:,}" for number in whole.values()]
     ratio_text, blocks_text = f"{sums[0] / sums[1]:.2f}", f"{two_senders.ARTICLE_BLOCKS}"
-    lines.append(("article", *counts, ratio_text, blocks_text))
-    head = ("fsync", *(f"{kind}, {_SPOKEN[of]}" for of, kind in whole), "ratio", "blocks")
-    return Table(
-        name="Messages a second; ratio of the sums; blocks a second", head=head, lines=lines
-    )
-
-
-_SPOKEN = {AMQP_1_0: "1.0", AMQP_0_9_1: "0-9-1"}
+    lines.append((say("article"), *counts, ratio_text, blocks_text))
+    return table_of("two-senders", lines)
 
 
 def receivers(**given: Any) -> SharedSocket:
@@ -468,10 +453,7 @@ def receivers(**given: Any) -> SharedSocket:
     places_ms = int(chosen["prefetch"] or 0) * given["run_ms"]
 
     def after(got: int) -> str:
-        return (
-            f"A place in its prefetch is held for {places_ms / max(1, got):,.0f} ms. In the article"
-            f" it got one of {factor:,.0f}, in ten seconds."
-        )
+        return say("place", ms=places_ms / max(1, got), factor=factor)
 
     return SharedSocket(
         lambda octets, share: consumed(
@@ -479,9 +461,9 @@ def receivers(**given: Any) -> SharedSocket:
         ),
         beside={
             "AMQP 1.0": consumed(protocol=AMQP_1_0),
-            "two connections": consumed(protocol=AMQP_0_9_1, separate=True),
+            say("separate"): consumed(protocol=AMQP_0_9_1, separate=True),
             **{
-                f"batch {batch:,}": consumed(protocol=AMQP_0_9_1, batch=batch)
+                say("batch", batch=batch): consumed(protocol=AMQP_0_9_1, batch=batch)
                 for batch in SMALLER
                 if batch < given["batch"]
             },
@@ -515,8 +497,8 @@ def handover_table(prefetch: int = 5) -> Table:
         },
     )
     runs = {
-        "0-9-1: basic.cancel, then a crash": begun.then("leave").then("leave", way=CLOSE),
-        "0-9-1: channel closed": begun.then("leave", way=CLOSE),
+        say("cancelled"): begun.then("leave").then("leave", way=CLOSE),
+        say("closed"): begun.then("leave", way=CLOSE),
     }
     lines = []
     for words, played in runs.items():
@@ -524,11 +506,10 @@ def handover_table(prefetch: int = 5) -> Table:
         lines.append((words, *_row(_got(played), again)))
     later = [one for one in handover.seen(graceful) if one.consumer == "b"]
     numbers, again = [one.message for one in later], sum(one.again for one in later)
-    lines.append(("1.0: stop, settle, detach", *_row(numbers, again)))
-    head = ("how a leaves", "what b gets", "delivered twice", "order")
-    return Table(name="Handing over a single active consumer", head=head, lines=lines)
+    lines.append((say("graceful"), *_row(numbers, again)))
+    return table_of("handing-over", lines)
 
 
 def _row(numbers: Sequence[int], again: int) -> tuple[str, str, str]:
-    kept = "kept" if list(numbers) == sorted(numbers) else "lost"
+    kept = say("order-kept" if list(numbers) == sorted(numbers) else "order-lost")
     return _words(numbers), str(again), kept

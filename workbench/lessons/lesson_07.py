@@ -14,7 +14,7 @@ from workbench.exercises.measure import about, link_rate, stalls_us
 from workbench.exercises.predict import questions
 from workbench.exercises.quorum_desk import pipelined, sync_desk
 from workbench.exercises.quorum_real import real_chart, real_table, senders_table
-from workbench.exercises.table import Table, tables
+from workbench.exercises.table import Table, table_of, tables
 from workbench.scenarios.beside import Measured, decided, followed
 from workbench.scenarios.confirming import (
     BATCHES,
@@ -64,7 +64,7 @@ PRESET = "rmq4.3"  # whose broker the lesson is about
 CHANNEL_MESSAGES = 2_000  # as many as no limit here lets in
 
 lesson = Declared("07")
-predict, check = lesson.predict, lesson.check
+predict, check, say = lesson.predict, lesson.check, lesson.say
 
 
 # -- what is read off a run
@@ -250,7 +250,7 @@ def trigger(run: Run) -> Found:
     """What has to be so before a message is confirmed?"""
     disks = Replicas(run.rows).nodes.values()
     times = [f"{measure.milliseconds(disk.fsync_us.now or 0):g}" for disk in disks]
-    yield {"count": len(times), "times": f"{', '.join(times[:-1])} and {times[-1]}"}
+    yield {"count": len(times), "times": say("and", most=", ".join(times[:-1]), last=times[-1])}
     branch = run.then("publish", count=1)
     story = Replicas(branch.rows)
     message = newest(story)
@@ -307,9 +307,7 @@ def slow_disks(run: Run, nodes: Sequence[str], fsync_ms: int) -> Found:
         heard=", ".join(on_disk_when(story, newest(story))),
         majority=majority,
         wrong={"the slowest disk decides": "slow", "one disk is like another": "before"},
-        beside=decided(
-            slow, "When the confirm comes", slow.rows[newest(story).done[CONFIRMED] - 1]
-        ),
+        beside=decided(slow, say("confirm"), slow.rows[newest(story).done[CONFIRMED] - 1]),
         shown=slow,
     )
 
@@ -349,7 +347,7 @@ def who_resends(run: Run, pending: int) -> Facts:
             "followers have everything": "leader",
             "what is pending is lost": "nobody",
         },
-        beside=decided(branch, "Who sends them again"),
+        beside=decided(branch, say("resends")),
         seen=elected,
     )
 
@@ -366,7 +364,7 @@ def twice(run: Run, pending: int) -> Facts:
             "what is sent again is there twice": ready + again,
             "what was not confirmed is gone": 0,
         },
-        beside=decided(branch, "Messages in the queue"),
+        beside=decided(branch, say("queue")),
     )
 
 
@@ -397,11 +395,11 @@ def slower_sync(in_flight: int, fsync_us: int, times: int) -> Found:
             "the leader's and the followers' times multiply": "quarter",
         },
         beside=Measured(
-            unit="messages per second",
-            heights={"quick disks": fast, "slow disks": slow},
+            unit=say("rate"),
+            heights={say("quick"): fast, say("slow"): slow},
             yours={
-                "batches grow and make up for it": ("slow disks", fast),
-                "the leader's and the followers' times multiply": ("slow disks", fast / times**2),
+                "batches grow and make up for it": (say("slow"), fast),
+                "the leader's and the followers' times multiply": (say("slow"), fast / times**2),
             },
         ),
     )
@@ -431,11 +429,11 @@ def credit_bound(run: Run, publish: int) -> Found:
         reached=reached,
         wrong={"one message for each round trip": "one", "two grants are out at a time": "double"},
         beside=Measured(
-            unit="messages per second",
-            heights={"this link": reached},
+            unit=say("rate"),
+            heights={say("link"): reached},
             yours={
-                "one message for each round trip": ("this link", rates["one"]),
-                "two grants are out at a time": ("this link", rates["double"]),
+                "one message for each round trip": (say("link"), rates["one"]),
+                "two grants are out at a time": (say("link"), rates["double"]),
             },
         ),
     )
@@ -447,14 +445,12 @@ def best_way(results: Mapping[str, Confirmed], n: int) -> Found:
     yield {"choices": tuple(results)}
     return facts(
         max(results, key=lambda way: results[way].rate),
-        rates="; ".join(f"{way} {one.rate:,.0f} a second" for way, one in results.items()),
+        rates="; ".join(say("way", way=way, rate=one.rate) for way, one in results.items()),
         wrong={
             "batches use the disk best": BATCHES,
             "fewer in flight, less to wait for": ONE_AT_A_TIME,
         },
-        beside=Measured(
-            unit="messages per second", heights={way: one.rate for way, one in results.items()}
-        ),
+        beside=Measured(unit=say("rate"), heights={way: one.rate for way, one in results.items()}),
     )
 
 
@@ -467,7 +463,7 @@ def soft_limit(limit: int, publish: int) -> Facts:
     return facts(
         pending,
         wrong={"at the limit": limit, "when credit is used up": _most_pending(branch)},
-        beside=decided(branch, "Commands pending when the queue turns slow", _slow(branch)),
+        beside=decided(branch, say("pending"), _slow(branch)),
     )
 
 
@@ -486,7 +482,7 @@ def overshoot(limit: int, publish: int) -> Facts:
         },
         beside=followed(
             branch,
-            "Messages that wait for a confirm, at most so far",
+            say("waiting"),
             most := dict(_most_so_far(branch)),
             {
                 "the soft limit stops the publisher": {
@@ -576,7 +572,7 @@ def decides(answer: Any, played: Run) -> Case:
         "right" if answer in deciders(story, message) else "wrong",
         leader=story.leader.at(before),
         heard=", ".join(on_disk_when(story, message)),
-        down=", ".join(down) or "none",
+        down=", ".join(down) or say("none"),
     )
 
 
@@ -590,14 +586,13 @@ def confirm_table(runs: Mapping[str, Run]) -> Table:
         story = Replicas(played.rows)
         message = newest(story)
         time_us = confirm_us(played)
-        told = ("never", "none", ", ".join(message.disks.now) or "none")
+        told = (say("never"), say("none"), ", ".join(message.disks.now) or say("none"))
         if time_us is not None:
-            decided = " or ".join(deciders(story, message))
+            decided = lesson.joined("or", deciders(story, message))
             heard = ", ".join(on_disk_when(story, message))
             told = (f"{measure.milliseconds(time_us):,.1f}", decided, heard)
         lines.append((words, *told))
-    head = ("disks", "confirm after, in ms", "decided by", "on disk then, as the leader knew")
-    return Table(name="When the confirm comes", head=head, lines=lines)
+    return table_of("confirms", lines)
 
 
 def soft_limit_table(runs: Mapping[str, Run], channels: Mapping[str, int] | None = None) -> Table:
@@ -611,14 +606,11 @@ def soft_limit_table(runs: Mapping[str, Run], channels: Mapping[str, int] | None
     for words, limit in (channels or {}).items():
         channel = beside_a_hanging_disk(limit, CHANNEL_MESSAGES)
         found.append((words, channel.slow_with, channel.most_inside))
-    return Table(
-        name="The soft limit",
-        head=("run", "slow with so many pending", "most that waited for a confirm"),
-        lines=[
-            (words, "never" if slow is None else str(slow), str(most))
-            for words, slow, most in found
-        ],
-    )
+    lines = [
+        (words, say("never") if slow is None else str(slow), str(most))
+        for words, slow, most in found
+    ]
+    return table_of("soft-limit", lines)
 
 
 def race_table(results: Mapping[str, Confirmed]) -> Table:
@@ -630,13 +622,12 @@ def race_table(results: Mapping[str, Confirmed]) -> Table:
         times = (round(result.mean_latency_us), late)
         shown = (f"{measure.milliseconds(time):,.1f}" for time in times)
         lines.append((way, f"{result.rate:,.0f}", *shown, str(result.most_unconfirmed)))
-    head = ("way", "confirmed a second", "mean latency in ms", "99th percentile", "most in flight")
-    return Table(name="Three ways to confirm", head=head, lines=lines)
+    return table_of("ways-to-confirm", lines)
 
 
 def targets_table(runs: Mapping[str, Run], links: Sequence[str]) -> Table:
     """Messages a second over each link, and how long each was held, a row a run."""
-    head = [cell for link in links for cell in (f"{link}, messages a second", "held, in ms")]
+    more = [cell for link in links for cell in (say("target", link=link), say("target-held"))]
     lines = []
     for words, played in runs.items():
         cells = [words]
@@ -644,4 +635,4 @@ def targets_table(runs: Mapping[str, Run], links: Sequence[str]) -> Table:
             held = sum(stalls_us(played, link).values())
             cells += [f"{link_rate(played, link):,.0f}", f"{measure.milliseconds(held):,.1f}"]
         lines.append(tuple(cells))
-    return Table(name="Two targets on one session", head=("run", *head), lines=lines)
+    return table_of("targets", lines, more)

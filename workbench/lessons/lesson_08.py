@@ -8,12 +8,11 @@ from typing import Any
 
 from workbench import presets
 from workbench.broker.queue_process import MESSAGE_OCTETS
-from workbench.broker.system_memory import MACHINE, RESIDENT, USED
 from workbench.exercises import measure
 from workbench.exercises.checks import is_whole, run_of
 from workbench.exercises.measure import MICROSECONDS
 from workbench.exercises.predict import questions
-from workbench.exercises.table import Table, Tabled, Tables, tables
+from workbench.exercises.table import Table, Tabled, Tables, table_of, tables
 from workbench.scenarios import brakes_history, multicast, overload
 from workbench.scenarios.beside import Measured, counted, decided
 from workbench.scenarios.brakes_history import DIES, first_alarm, outcome
@@ -48,7 +47,7 @@ PAGES = "rmq3.5.5"  # who pages messages out, and has mirrors
 RUNNING, BLOCKING, BLOCKED = "running", "blocking", "blocked"
 
 lesson = Declared("08")
-predict, check = lesson.predict, lesson.check
+predict, check, say = lesson.predict, lesson.check, lesson.say
 
 
 # -- what is read off a run
@@ -110,7 +109,7 @@ def fills(run: Run, publish: int) -> Found:
         octets=branch.world.broker.held_octets,
         wrong={"payload is all that counts": "payload", "an alarm is a warning": "everything"},
         seen=(_alarms(branch.rows) or branch.rows)[-1],
-        beside=decided(branch, "Messages that come into the queue"),
+        beside=decided(branch, say("come")),
     )
 
 
@@ -125,11 +124,11 @@ def who_is_told(run: Run, publish: int) -> Facts:
     frames = measure.frames(rows, "connection.blocked", event=RECEIVED, from_peer=BROKER)
     return facts(
         len(frames),
-        told=", ".join(str(row.connection) for row in frames) or "nobody",
+        told=", ".join(str(row.connection) for row in frames) or say("nobody"),
         states=", ".join(f"{name} {state(branch, name)}" for name in branch.world.wires),
         wrong={"every connection is told": len(branch.world.wires), "nobody is told": 0},
         seen=frames[-1] if frames else None,
-        beside=counted(branch, "Clients that are told", frames),
+        beside=counted(branch, say("told"), frames),
     )
 
 
@@ -179,7 +178,7 @@ def newcomer(run: Run, publish: int) -> Facts:
         first=first,
         then=then,
         wrong={"no connection can be opened": "refused", "it is blocked as it opens": "at-once"},
-        beside=decided(branch, "What becomes of c4"),
+        beside=decided(branch, say("c4")),
     )
 
 
@@ -200,7 +199,10 @@ def alarm_in(played: Run) -> int:
 def heedless(run: Run) -> Found:
     """What becomes of a client that goes on publishing?"""
     client = run.world.text("client")
-    yield {"broker": run.world.preset.title, "conduct": _CONDUCT[client]}
+    yield {
+        "broker": run.world.preset.title,
+        "conduct": say("heedless" if client == HEEDLESS else "silent"),
+    }
     told = outcome(run)
     crash = next((row for row in run.rows if row.event == "crash"), None)
     fate = "dies" if told == DIES else "held" if told.startswith("held") else "closed"
@@ -216,14 +218,8 @@ def heedless(run: Run) -> Found:
             "every broker can stop reading": "held",
         },
         seen=crash,
-        beside=decided(run, "What becomes of the client", crash),
+        beside=decided(run, say("client"), crash),
     )
-
-
-_CONDUCT = {
-    HEEDLESS: "answers whatever it is asked, and goes on publishing",
-    SILENT: "answers nothing, whatever it is asked, and goes on publishing",
-}
 
 
 @heedless.again
@@ -253,7 +249,7 @@ def all_clear(run: Run) -> Found:
             "what is consumed is free": _alarm_s(_with(run, collected_us=0, reclaimed_us=0)),
             "what is collected is free": _alarm_s(_with(run, reclaimed_us=0)),
         },
-        beside=decided(run, "Seconds until the alarm is cleared", _alarms(run.rows)[1]),
+        beside=decided(run, say("cleared"), _alarms(run.rows)[1]),
     )
 
 
@@ -305,9 +301,9 @@ def answers(messages: int) -> Facts:
 def _price(name: str, one: overload.Outcome) -> Measured:
     """What an answer costs, beside the belief that it costs nothing; each price in its own unit."""
     prices = {
-        "messages lost": one.lost,
-        "messages that nobody takes": one.kept,
-        "seconds in which the producer stood still": one.stood_us / MICROSECONDS,
+        say("lost"): one.lost,
+        say("kept"): one.kept,
+        say("stood"): one.stood_us / MICROSECONDS,
     }
     unit, price = next(item for item in prices.items() if item[1])
     return Measured(unit=unit, heights={one.option: price}, yours={name: (one.option, 0)})
@@ -349,7 +345,7 @@ def first_go(run: Run) -> Found:
             "one grant is one batch": more,
         },
         seen=None if held else first,
-        beside=decided(run, "Messages that have left the RAM before a grant", first),
+        beside=decided(run, say("paged"), first),
     )
 
 
@@ -414,7 +410,7 @@ def lost_mirror(run: Run, publish: int) -> Found:
             "a mirror counts like the queue": 2 * credit,
             "a channel stops at once": credit // 2,
         },
-        beside=counted(branch, "Messages in the queue", came, end=down),
+        beside=counted(branch, say("queue"), came, end=down),
     )
 
 
@@ -625,15 +621,11 @@ def answers_table(messages: int) -> Table:
             *map(str, (one.consumed, one.kept, one.discarded, one.died, one.written)),
             f"{one.stood_us / MICROSECONDS:.0f} s",
             f"{one.latency_us / MICROSECONDS:.0f} s",
-            f"{one.most_octets:,}" + (": it dies" if one.gone else ""),
+            say("dies" if one.gone else "lives", octets=one.most_octets),
         )
         for one in _answered(messages)
     ]
-    head = (
-        "answer", "consumed", "never sent", "discarded", "died with the broker", "went to disk",
-        "producer stood", "longest wait", "octets in use at most",
-    )  # fmt: skip
-    return Table(name="Five answers to one overload", head=head, lines=lines)
+    return table_of("overload", lines)
 
 
 @cache
@@ -653,14 +645,11 @@ class Figures(Tabled):
         self.compared = compared
         given = ", ".join(one.what for one in compared if one.given)
         off = [
-            f"{one.what} ({one.computed:,.0f} {one.unit}, in the article {_span(one)})"
+            say("off", what=one.what, here=one.computed, unit=one.unit, article=_span(one))
             for one in compared
             if not one.given and abs(one.residual) > OFF
         ]
-        self.summary = (
-            f"Put in: {given}, the sizes of memory, and the two delays."
-            f" Does not come out: {'; '.join(off) or 'nothing'}."
-        )
+        self.summary = say("put-in", given=given, off="; ".join(off) or say("nothing"))
 
     @property
     def table(self) -> Table:
@@ -669,18 +658,18 @@ class Figures(Tabled):
             (one.what, f"{one.computed:,.0f} {one.unit}", _span(one), _residual(one))
             for one in self.compared
         ]
-        head = ("figure", "here", "the article", "residual")
-        return Table(name="The article's run", head=head, lines=lines)
+        return table_of("figures", lines)
 
 
 def _span(one: multicast.Compared) -> str:
-    return " to ".join(f"{end:,.0f}" for end in dict.fromkeys(one.article))
+    low, high = one.article[0], one.article[-1]
+    return f"{low:,.0f}" if low == high else say("span", low=low, high=high)
 
 
 def _residual(one: multicast.Compared) -> str:
     if one.given:
-        return "given"
-    return f"{one.residual:+.0%}" if one.residual else "within"
+        return say("given")
+    return f"{one.residual:+.0%}" if one.residual else say("within")
 
 
 OFF = 0.25
@@ -691,8 +680,7 @@ def article_tables() -> Tables:
     """The broker's log in the article's run, and its figures beside the article's."""
     world = _flood()
     lines = [(line,) for line in memory_of(world).log_lines()]
-    log = Table(name="The broker's log", head=("the broker's log",), lines=lines)
-    return tables(log, Figures(multicast.compared(world)))
+    return tables(table_of("log", lines), Figures(multicast.compared(world)))
 
 
 def history_table() -> Table:
@@ -700,8 +688,8 @@ def history_table() -> Table:
     lines = [
         (
             presets.get(one.preset).title,
-            f"{_COUNTED[one.counts]}, {one.watermark:g}",
-            _apart(one.asks) or "nothing",
+            say(f"counts.{one.counts}", mark=f"{one.watermark:g}"),
+            _apart(one.asks) or say("nothing"),
             one.heedless,
             one.silent,
             str(one.taken),
@@ -709,16 +697,9 @@ def history_table() -> Table:
         )
         for one in brakes_history.history()
     ]
-    head = (
-        "release", "compares, and limit", "tells the publisher", "says yes, goes on",
-        "says nothing, goes on", "taken meanwhile", "a channel that opens meanwhile",
-    )  # fmt: skip
-    return Table(name="The emergency brake, release by release", head=head, lines=lines)
+    return table_of("releases", lines)
 
 
 def _apart(methods: Sequence[str]) -> str:
     """Methods in a cell that may be narrow: their arguments can stand on a line of their own."""
     return ", ".join(methods).replace("(", " (")
-
-
-_COUNTED = {MACHINE: "the machine", USED: "its own count", RESIDENT: "its process"}

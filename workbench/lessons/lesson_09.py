@@ -9,7 +9,7 @@ from typing import Any
 from workbench.exercises import measure
 from workbench.exercises.checks import is_whole
 from workbench.exercises.predict import questions
-from workbench.exercises.table import Table, tables
+from workbench.exercises.table import Table, table_of, tables
 from workbench.scenarios.beside import Measured, counted, decided
 from workbench.scenarios.qpid import CONNECTIONS, PRODUCERS, QUEUES
 from workbench.scenarios.run import Run, run
@@ -44,7 +44,7 @@ PUBLISHES = ("basic.publish", "message.transfer", "transfer")
 OLD = "AMQP 0-10, a producer without a window"
 
 lesson = Declared("09")
-predict, check = lesson.predict, lesson.check
+predict, check, say = lesson.predict, lesson.check, lesson.say
 
 
 # -- what is read off a run
@@ -191,7 +191,7 @@ def limit(run: Run, publish: int) -> Found:
             "the broker tells it to wait": "waits",
             "a full queue forgets the oldest": "dropped",
         },
-        beside=decided(branch, "What becomes of the producer", ended),
+        beside=decided(branch, say("producer"), ended),
         seen=ended,
     )
 
@@ -210,7 +210,7 @@ def stops_at(run: Run, publish: int) -> Found:
         wrong={"at the mark": stop, "at the low mark": resume},
         beside=counted(
             branch,
-            "Messages in the queue when it stops",
+            say("stops"),
             measure.taken_in(branch.rows[: turn.seq + 1], FIRST),
             end=turn,
         ),
@@ -239,7 +239,7 @@ def goes_on_at(run: Run, publish: int) -> Found:
         held_in(turn),
         step=measure.step(turn),
         wrong={"at the low mark": resume, "at the high mark": stop},
-        beside=decided(branch, "Messages in the queue when all that is held completes", turn),
+        beside=decided(branch, say("completes"), turn),
     )
 
 
@@ -260,7 +260,7 @@ def free_queue(run: Run, publish: int, free: int) -> Found:
             "a full queue holds at once": 0,
             "each queue has a window": min(window, free),
         },
-        beside=counted(branch, "Messages in q2", measure.taken_in(branch.rows, SECOND)),
+        beside=counted(branch, say("q2"), measure.taken_in(branch.rows, SECOND)),
     )
 
 
@@ -270,7 +270,7 @@ def survives(run: Run, publish: int, every_us: int) -> Found:
     window = int(run.parameters["window"] or 0)
     yield {
         "kind": "window" if window else "old",
-        "window": f"a window of {window}" if window else "no window",
+        "window": say("window" if window else "no-window", window=window),
         "every_ms": measure.milliseconds(every_us),
         "stop": run.parameters["stop"],
         "most": run.parameters["most"],
@@ -286,7 +286,7 @@ def survives(run: Run, publish: int, every_us: int) -> Found:
             "watermarks hold every producer": "waits",
             "watermarks save every producer": "through",
         },
-        beside=decided(branch, "What becomes of the producer", _exception(branch.rows)),
+        beside=decided(branch, say("producer"), _exception(branch.rows)),
     )
 
 
@@ -306,7 +306,7 @@ def overshoot(run: Run, publish: int) -> Found:
             "the mark is the most": stop,
             "the larger window counts": stop + max(windows),
         },
-        beside=counted(branch, "Messages in the queue", measure.taken_in(branch.rows, FIRST)),
+        beside=counted(branch, say("queue"), measure.taken_in(branch.rows, FIRST)),
     )
 
 
@@ -330,7 +330,7 @@ def two_grants(run: Run, credit: int) -> Facts:
     return facts(
         len(came),
         wrong={"the second sets": credit},
-        beside=counted(twice, "Messages that have come", came),
+        beside=counted(twice, say("come"), came),
     )
 
 
@@ -355,7 +355,7 @@ def holds_most(results: Mapping[str, Overload], publish: int) -> Found:
             "the newest gives the most credit": PROTOCOLS[2],
             "nobody stops a window": PROTOCOLS[1],
         },
-        beside=Measured(unit="messages at the broker", heights=found),
+        beside=Measured(unit=say("broker"), heights=found),
     )
 
 
@@ -374,7 +374,7 @@ def other_queue(both: Sequence[Face], other: int) -> Found:
             "1.0 stops a session": "session",
         },
         beside=Measured(
-            unit="messages in the empty queue",
+            unit=say("empty"),
             heights={_spoken(name): reached[name] for name in FACES},
             yours={
                 "credit is credit": (_spoken(FACES[1]), 0),
@@ -460,20 +460,18 @@ def windows_table(windows: Sequence[int], *, publish: int, **parameters: Any) ->
         publish: messages that the producer has.
         parameters: of the scenario.
     """
-    words = {"ended": "its session ended", "waits": "it waits", "through": "all were sent"}
     lines = []
     for window in windows:
         played = _worst(full(window=window, **parameters), publish)
         lines.append(
             (
-                str(window) if window else "none",
+                str(window) if window else say("none"),
                 str(_sent(played.rows)),
                 str(max(_levels(played.rows))),
-                words[fate(played)],
+                say(f"fate.{fate(played)}"),
             )
         )
-    head = ("window", "sent", "most in the queue", "the producer")
-    return Table(name="Windows and a queue that nobody empties", head=head, lines=lines)
+    return table_of("windows", lines)
 
 
 def overloads_table(results: Mapping[str, Overload]) -> Table:
@@ -482,13 +480,12 @@ def overloads_table(results: Mapping[str, Overload]) -> Table:
         (
             name,
             f"{one.arrived:,}",
-            ", ".join(f"{kind} × {number}" for kind, number in one.said.items()) or "nothing",
-            brakes.short(one.brake) if brakes.is_blocked(one.brake) else "nothing: it goes on",
+            ", ".join(f"{kind} × {number}" for kind, number in one.said.items()) or say("nothing"),
+            brakes.short(one.brake) if brakes.is_blocked(one.brake) else say("goes-on"),
         )
         for name, one in results.items()
     ]
-    head = ("protocol", "messages at the broker", "it told the publisher", "what blocks that")
-    return Table(name="A queue that hangs, in three protocols", head=head, lines=lines)
+    return table_of("hangs", lines)
 
 
 def _spoken(protocol: str) -> str:
@@ -500,7 +497,7 @@ def faces_table(both: Sequence[Face]) -> Table:
     lines = [
         (
             _spoken(one.protocol),
-            one.beforehand[0] if one.beforehand else "nothing",
+            one.beforehand[0] if one.beforehand else say("nothing"),
             "; ".join(one.stops),
             str(one.top),
             str(one.other),
@@ -509,8 +506,4 @@ def faces_table(both: Sequence[Face]) -> Table:
         )
         for one in both
     ]
-    head = (
-        "protocol", "it said beforehand", "it stops the producer with", "most in the full queue",
-        "into the other one", "goes on with", "it says then",
-    )  # fmt: skip
-    return Table(name="One broker, one overload, two protocols", head=head, lines=lines)
+    return table_of("faces", lines)

@@ -60,7 +60,7 @@ __all__ = [
 ]
 
 lesson = Declared("10")
-predict, check = lesson.predict, lesson.check
+predict, check, say = lesson.predict, lesson.check, lesson.say
 
 # What the learner has asked Spark so far, by the question's name; None where nobody can have.
 Asked = Mapping[str, Answer] | None
@@ -78,7 +78,7 @@ def evidence(stalls: Answer) -> Facts:
         counted=", ".join(f"{name} {number}" for name, number in counts),
         wrong={"the depth travels": "internal", "available is always told": "available"},
         beside=Measured(
-            unit="stalls",
+            unit=say("stalls"),
             heights={_told_by(name): number for name, number in counts},
             yours={
                 "the depth travels": (_told_by("internal"), len(stalls.rows)),
@@ -89,7 +89,7 @@ def evidence(stalls: Answer) -> Facts:
 
 
 def _told_by(evidence: str) -> str:
-    return f"by {evidence}"
+    return say("by", evidence=evidence)
 
 
 @lesson.asks
@@ -114,7 +114,7 @@ def longest(rates: Answer, asked: Asked = None) -> Found:
             "the deepest dip is the worst": min(dips, key=lambda dip: dip.rate).name,
             "the widest dip is the worst": max(dips, key=lambda dip: dip.seconds).name,
         },
-        beside=Measured(unit="time one sender was held (ms)", heights=_held_ms(dips, held)),
+        beside=Measured(unit=say("held"), heights=_held_ms(dips, held)),
     )
 
 
@@ -135,7 +135,7 @@ def nobody(rates: Answer, asked: Asked = None) -> Found:
     return facts(
         least,
         least=least,
-        peaks="; ".join(f"{dip.name}: up to {peak_after(dip, rates):,.0f}" for dip in dips),
+        peaks="; ".join(say("peak", dip=dip.name, rate=peak_after(dip, rates)) for dip in dips),
         usual=dips[0].usual,
         wrong={
             "less is sent, so somebody is held": next(
@@ -143,7 +143,7 @@ def nobody(rates: Answer, asked: Asked = None) -> Found:
             )
         },
         beside=Measured(
-            unit="time one sender was held (ms)",
+            unit=say("held"),
             heights=_held_ms(dips, held),
             yours={
                 "less is sent, so somebody is held": (
@@ -183,7 +183,7 @@ def was_held(rate: int, *, alarm: bool) -> Found:
         wrong={"nothing is sent, so it is held": "held"},
         beside=decided(
             played,
-            "Had it something to send",
+            say("had"),
             next(
                 row
                 for row in measure.frames(played.rows, "transfer", from_peer=CLIENT)
@@ -223,9 +223,7 @@ def most_lost(stalls: Answer, asked: Asked = None) -> Found:
         worst=worst,
         worst_s=lost_s[worst],
         wrong={"the longest stall is the largest loss": worst},
-        beside=Measured(
-            unit="time lost in all (s)", heights={name: lost_s[name] for name in (top, worst)}
-        ),
+        beside=Measured(unit=say("lost"), heights={name: lost_s[name] for name in (top, worst)}),
     )
 
 
@@ -240,9 +238,9 @@ def twice_the_credit(link_credit: int) -> Facts:
         double=2 * link_credit,
         wrong={"a long wire costs what it costs": "stays"},
         beside=Measured(
-            unit="messages per second",
-            heights={f"credit {link_credit}": once, f"credit {2 * link_credit}": twice},
-            yours={"a long wire costs what it costs": (f"credit {2 * link_credit}", once)},
+            unit=say("rate"),
+            heights={say("credit", n=link_credit): once, say("credit", n=2 * link_credit): twice},
+            yours={"a long wire costs what it costs": (say("credit", n=2 * link_credit), once)},
         ),
     )
 
@@ -265,7 +263,7 @@ def claim(report: UnknownReport) -> Facts:
 
 def _by_letter(dips: Sequence[Dip]) -> dict[str, str]:
     """The dips as choices: the letter of each and when it begins."""
-    return {dip.name: f"in {dip.name}, at {dip.start_us / MICROSECONDS:.0f} s" for dip in dips}
+    return {dip.name: say("dip", dip=dip.name, at=dip.start_us / MICROSECONDS) for dip in dips}
 
 
 def _held_ms(dips: Sequence[Dip], held: Mapping[str, int]) -> dict[str, float]:
@@ -274,7 +272,7 @@ def _held_ms(dips: Sequence[Dip], held: Mapping[str, int]) -> dict[str, float]:
 
 
 def _place(row: Any) -> str:
-    return f"{row['run']}, link {row['link']}"
+    return say("place", run=row["run"], link=row["link"])
 
 
 def held_in(dips: Sequence[Dip], stalls: Answer) -> dict[str, int]:
@@ -415,7 +413,7 @@ def _compared(rows: list[dict[str, Any]], stalls: list[dict[str, Any]], wanted: 
 
 
 def _named(key: tuple[str, str, str]) -> str:
-    return f"{key[0]}, link {key[1]}, {key[2]}"
+    return say("line", run=key[0], link=key[1], brake=key[2])
 
 
 def _known_ways(stalls: list[dict[str, Any]]) -> Iterator[tuple[Case, Mapping[Any, Any]]]:

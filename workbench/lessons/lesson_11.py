@@ -14,7 +14,6 @@ from workbench.amqp10.messaging import AmqpValue, encode_message
 from workbench.exercises import measure
 from workbench.exercises.measure import number_in
 from workbench.frontends import message_of
-from workbench.languages import count
 from workbench.scenarios.beside import counted, decided
 from workbench.trace.schema import BROKER, CLIENT, OBSERVED, OWN, RECEIVED, SENT, SHADOW, Row
 
@@ -23,7 +22,7 @@ from .declare import Case, Declared, Facts, case, facts
 __all__ = ["check", "fill", "heartbeats", "predict"]
 
 lesson = Declared("11")
-predict, check = lesson.predict, lesson.check
+predict, check, say = lesson.predict, lesson.check, lesson.say
 
 HEARTBEAT = "heartbeat"
 
@@ -41,7 +40,7 @@ def fill(server: Any, queue: str, messages: int) -> str:
     """
     payloads = [encode_message([AmqpValue(value=number)]) for number in range(messages)]
     server.ask(lambda: server.listener.broker.declare(queue).fill(map(message_of, payloads)))
-    return f"{messages} messages are ready in queue {queue!r}"
+    return say("ready", n=messages, queue=repr(queue))
 
 
 def heartbeats(server: Any) -> str:
@@ -50,10 +49,7 @@ def heartbeats(server: Any) -> str:
         row for row in server.rows() if row.kind == HEARTBEAT and row.event in (RECEIVED, OBSERVED)
     ]
     to_client = sum(row.from_peer == BROKER for row in arrived)
-    return (
-        f"{count(len(arrived), 'empty frame')} so far: {to_client} to clients,"
-        f" {len(arrived) - to_client} to the broker"
-    )
+    return say("beats", n=len(arrived), clients=to_client, broker=len(arrived) - to_client)
 
 
 # -- what is asked
@@ -71,7 +67,7 @@ def first_frame(server: Any) -> Facts | None:
         step=measure.step(sent[0]),
         said=", ".join(dict.fromkeys(str(row.kind) for row in sent)),
         wrong={"begins with open": "open", "begins with who I am": "sasl-init"},
-        beside=decided(rows, "First frame of the client", sent[0]),
+        beside=decided(rows, say("first"), sent[0]),
     )
 
 
@@ -91,7 +87,7 @@ def before_attach(server: Any) -> Facts | None:
         client=by_client,
         broker=len(before) - by_client,
         wrong={"the queue is named at once": 1},
-        beside=counted(rows, "Frames before the attach", before, end=sent[len(before)]),
+        beside=counted(rows, say("before"), before, end=sent[len(before)]),
     )
 
 
@@ -109,7 +105,7 @@ def first_credit(server: Any, credit: int) -> Facts | None:
         base=base,
         limit=base + carried,
         wrong={"one at a time": 1, "nothing before receive": 0},
-        beside=decided(rows, "link-credit of the first flow", found[0]),
+        beside=decided(rows, say("granted"), found[0]),
     )
 
 
@@ -135,7 +131,7 @@ def brought(server: Any) -> Facts | None:
         step=measure.step(flow),
         granted=number_in(flow, "link_credit"),
         wrong={"one, and then an answer": 1},
-        beside=counted(rows, "Transfers that wait", waiting),
+        beside=counted(rows, say("waiting"), waiting),
     )
 
 
@@ -163,7 +159,7 @@ def next_credit(server: Any) -> Facts | None:
         sent=before.count(SENT),
         got=len(before) - before.count(SENT),
         wrong={"asks for what it was told": asked, "has asked enough": 0},
-        beside=decided(rows, "link-credit of the second flow", second),
+        beside=decided(rows, say("second"), second),
     )
 
 
@@ -194,7 +190,7 @@ def whose_ledger(server: Any) -> Facts | None:
                 vantage=row.vantage,
                 source=source,
                 wrong={"the broker knows both ends": "broker"},
-                beside=decided(rows, "Who has computed these counters", row),
+                beside=decided(rows, say("who"), row),
             )
     return None
 
@@ -214,7 +210,7 @@ def rows_per_frame(proxy: Any) -> Facts | None:
         wrong={"both ends report": 2},
         beside=counted(
             rows,
-            "Rows of this frame",
+            say("rows"),
             [row for row in rows if row.frame_id == rows[0].frame_id],
             end=next((row for row in rows if row.frame_id != rows[0].frame_id), None),
         ),

@@ -26,7 +26,7 @@ from .declare import Case, Declared, Found, case, facts
 __all__ = ["check", "mystery", "points", "predict"]
 
 lesson = Declared("12")
-predict, check = lesson.predict, lesson.check
+predict, check, say = lesson.predict, lesson.check, lesson.say
 
 MORE, FEWER = 1.25, 0.8
 """From these ratios on a number is more than another, or less; between them about the same."""
@@ -54,7 +54,7 @@ def who(drawn: Mystery) -> Found:
         its_ms=milliseconds(found.lost_by(last)),
         wrong={"the last to end was blocked": last},
         beside=Measured(
-            unit="time lost (ms)",
+            unit=say("lost"),
             heights={name: milliseconds(found.lost_by(name)) for name in APPLICATIONS},
         ),
     )
@@ -79,11 +79,11 @@ def cost(drawn: Mystery) -> Found:
         left_ms=milliseconds(finding(after).lost_by(found.who)),
         wrong={"a cure is free": "same", "faster is emptier": "fewer"},
         beside=Measured(
-            unit="messages under way",
-            heights={"before": now, "after": then},
+            unit=say("ahead"),
+            heights={say("before"): now, say("after"): then},
             yours={
-                "a cure is free": ("after", now),
-                "faster is emptier": ("after", FEWER * now),
+                "a cure is free": (say("after"), now),
+                "faster is emptier": (say("after"), FEWER * now),
             },
         ),
     )
@@ -106,9 +106,9 @@ def first_cure(drawn: Mystery) -> Found:
         next=after.brake,
         wrong={"one stall, one cause": "all"},
         beside=Measured(
-            unit="time lost (ms)",
-            heights={"before": lost_ms, "after the first cure": left_ms},
-            yours={"one stall, one cause": ("after the first cure", 0.0)},
+            unit=say("lost"),
+            heights={say("before"): lost_ms, say("cured"): left_ms},
+            yours={"one stall, one cause": (say("cured"), 0.0)},
         ),
     )
 
@@ -171,7 +171,7 @@ def _cure(drawn: Mystery, after: Mystery) -> Case:
     who = found.who
     lost_ms, left_ms = milliseconds(found.lost_us), milliseconds(left.lost_by(who))
     done = ", ".join(
-        f"{name} from {was:,} to {after.run.parameters[name]:,}"
+        say("changed", name=name, was=was, now=after.run.parameters[name])
         for name, was in after.changed.items()
     )
     if CURED * left.lost_by(who) > found.lost_us:

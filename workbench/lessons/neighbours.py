@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from workbench.exercises.measure import about, link_rate
+from workbench.exercises.table import say
 from workbench.scenarios.beside import Measured
 from workbench.scenarios.run import Run
 
@@ -33,7 +34,7 @@ def beside_slow_target(fast: Run, slow: Run, link: str, slow_link: str) -> Facts
         crawl=crawl,
         wrong={"a stall holds the connection": "as-slow", "links share one credit": "shared"},
         beside=Measured(
-            unit="messages per second",
+            unit=say("neighbours.rate"),
             heights={link: now, slow_link: crawl},
             yours={
                 "a stall holds the connection": (link, crawl),

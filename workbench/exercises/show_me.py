@@ -12,6 +12,7 @@ import html
 
 import ipywidgets as widgets
 
+from workbench.languages import capital
 from workbench.scenarios import beliefs
 from workbench.scenarios.beside import Bars
 from workbench.scenarios.race import LINK
@@ -36,7 +37,7 @@ def side_by_side(name: str, run: Run, *, theirs: bool = False) -> StageWidget | 
     link = LINK if run.scenario.name == "race" else None
     if parts_at(run, name, link) is None:
         return None
-    title = f"The rule beside the misconception “{name}”"
+    title = say("shown.rule", name=name)
     return StageWidget(run, title=title, link=link, acts=[], rules=[name], rule=name, theirs=theirs)
 
 
@@ -47,19 +48,19 @@ def in_step(belief: Belief, *, theirs: bool = False) -> StageWidget | widgets.HT
         belief: the misconception.
         theirs: it is not that of who looks.
     """
-    beside, title = belief.beside, f"What happens beside the misconception “{belief.name}”"
+    beside, title = belief.beside, say("shown.run", name=belief.name)
     if beside is None:
         return None
     if isinstance(beside, Bars):
-        return widgets.HTML(_drawn(beside, _whose(theirs=theirs).lower()))
+        return widgets.HTML(_drawn(beside, _whose(theirs=theirs)))
     return StageWidget(
         beside.run, at=beside.opens, title=title, acts=[], beside=beside, theirs=theirs
     )
 
 
 def _whose(*, theirs: bool) -> str:
-    """Whose rule a misconception is, as a sentence begins with it."""
-    return "Their rule" if theirs else "Your rule"
+    """Whose rule a misconception is, as the table of texts names it."""
+    return "theirs" if theirs else "yours"
 
 
 _RUN = "background:#0072B2"
@@ -72,9 +73,9 @@ def _drawn(bars: Bars, whose: str) -> str:
     place = (
         [name for name, _, _ in lines].index(bars.which) + 1 if bars.which in bars.heights else 0
     )
-    lines.insert(place, (f"{bars.which}, by {whose}", bars.yours, _YOURS))
+    lines.insert(place, (say(f"shown.bar.{whose}", which=bars.which), bars.yours, _YOURS))
     most = max(height for _, height, _ in lines) or 1
-    unit = bars.unit[:1].upper() + bars.unit[1:]
+    unit = capital(bars.unit)
     rows = "".join(
         f'<tr><td style="text-align:right;padding:2px 10px 2px 0">{html.escape(name)}</td>'
         f'<td style="width:100%"><div style="display:flex;align-items:center;gap:8px">'
@@ -106,25 +107,20 @@ def contradiction(
     """
     name, whose = belief.known_as, _whose(theirs=theirs)
     if name is None:
-        play = "" if isinstance(belief.beside, Bars) else " Play: it stops where the two part."
-        return f"{whose}: {belief.name}. Beside it is what happens.{play}", in_step(
-            belief, theirs=theirs
-        )
+        told = say(f"shown.beside.{whose}", name=belief.name)
+        play = "" if isinstance(belief.beside, Bars) else f" {say('shown.play')}"
+        return f"{told}{play}", in_step(belief, theirs=theirs)
     says = beliefs.belief_named(name).says
     if solution is not None and solution.shown is not None:
         shown = side_by_side(name, solution.shown, theirs=theirs)
         if shown is not None:
-            return (
-                f"{whose}: {says}. Play: it stops where {whose.lower()} and the rule part.",
-                shown,
-            )
+            return say(f"shown.parts.{whose}", says=says), shown
     found = beliefs.counterexample(name)
     if found is None:
-        return "No schedule contradicts it here.", None
-    return (
-        f"The shortest schedule against “{says}”: {', '.join(found.moves)}"
-        f" ({found.states} states looked at). {found.text}"
-    ), side_by_side(name, found.run(), theirs=theirs)
+        return say("shown.none"), None
+    moves = ", ".join(found.moves)
+    told = say("shown.schedule", says=says, moves=moves, states=found.states, text=found.text)
+    return told, side_by_side(name, found.run(), theirs=theirs)
 
 
 class ShowMe(Still, widgets.VBox):

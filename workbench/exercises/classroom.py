@@ -16,22 +16,20 @@ from typing import Any
 
 import ipywidgets as widgets
 
-from workbench.languages import count
 from workbench.views.charts import bar_chart
 from workbench.views.stage_widget import StageWidget
 from workbench.views.stills import Still
 
 from .codes import CodeError, Told, asked, codes_in, mark_of, read_code
 from .progress import SURE
-from .question import AnswerError, NotYetError, Question, Solution
+from .question import AnswerError, NotYetError, Question, Solution, say
 from .sections import walked
 from .show_me import contradiction, is_shown
-from .table import Table
+from .table import Table, table_of
 
 MOST_LINES = 2_000
 MOST_TOLD = 5
 """Of the lines that could not be read, so many are shown."""
-OTHER = "another answer"
 _HEARD = ("answer", "response")
 """Columns of a poll that hold answers in plain words."""
 
@@ -41,8 +39,8 @@ class Bar:
     """One way in which the room has answered.
 
     Attributes:
-        name: `right`, a misconception, or `OTHER`.
-        answer: what is answered so; None for `OTHER`.
+        name: that it is right, a misconception, or that it is another answer.
+        answer: what is answered so; None for another answer.
         belief: the misconception; None if it is none.
         number: how many answered so.
         sure: how many of them were sure.
@@ -72,19 +70,15 @@ class Heard:
     @property
     def report(self) -> str:
         """In words, what was read and what was not."""
-        said = [f"{count(len(self.told), 'answer')} read."]
+        said = [say("room.read", n=len(self.told))]
         if self.repeated:
-            said.append(
-                f"{count(self.repeated, 'line')} stood there before, word for word, and counted"
-                " once."
-            )
+            said.append(say("room.repeated", n=self.repeated))
         if self.unread:
-            shown = "; ".join(f"“{line[:60]}” {why}" for line, why in self.unread[:MOST_TOLD])
-            more = len(self.unread) - MOST_TOLD
-            said.append(
-                f"{count(len(self.unread), 'line')} could not be read: {shown}"
-                + (f"; and {more} more." if more > 0 else ".")
-            )
+            first = self.unread[:MOST_TOLD]
+            shown = "; ".join(say("room.line", line=line[:60], why=why) for line, why in first)
+            more = len(self.unread) - len(first)
+            told = {"n": len(self.unread), "shown": shown, "more": more}
+            said.append(say("room.unread-more" if more else "room.unread", **told))
         return " ".join(said)
 
 
@@ -121,7 +115,7 @@ def _first(question: Question, text: str) -> tuple[Told | None, str]:
             return read_code(code, question), ""
         except CodeError as error:
             why = why or str(error)
-    return None, why or "holds no code"
+    return None, why or say("room.no-code")
 
 
 def _bare(text: str) -> bool:
@@ -176,7 +170,7 @@ def bars_of(question: Question, solution: Solution | None, told: Sequence[Told])
             for mark, n in number.most_common()
         ]
     found: dict[int, Bar] = {}
-    known = [("right", solution.answer, None)]
+    known = [(say("room.right"), solution.answer, None)]
     known += [(belief.name, belief.answer, belief.name) for belief in solution.beliefs]
     for name, answer, belief in known:
         mark = mark_of(question, answer)
@@ -187,7 +181,9 @@ def bars_of(question: Question, solution: Solution | None, told: Sequence[Told])
     rest = sum(n for mark, n in number.items() if mark not in found)
     rest_sure = sum(n for mark, n in sure.items() if mark not in found)
     if rest:
-        found[-1] = Bar(name=OTHER, answer=None, belief=None, number=rest, sure=rest_sure)
+        found[-1] = Bar(
+            name=say("room.other"), answer=None, belief=None, number=rest, sure=rest_sure
+        )
     return list(found.values())
 
 
@@ -212,16 +208,16 @@ class Classroom(Still, widgets.VBox):
         self.shown: StageWidget | widgets.HTML | None = None
         self._solution: Solution | None = None
         self.field = widgets.Textarea(
-            placeholder="paste the room's codes here, a learner a line",
+            placeholder=say("room.paste"),
             layout={"width": "100%", "height": "90px"},
         )
         self.draw = widgets.Button(
-            description="Draw", button_style="primary", tooltip="count the codes that are there now"
+            description=say("room.draw"), button_style="primary", tooltip=say("room.draw-tip")
         )
         self.poll = widgets.FileUpload(
-            accept=".csv,.txt", description="Poll", tooltip="the CSV file of a poll"
+            accept=".csv,.txt", description=say("room.poll"), tooltip=say("room.poll-tip")
         )
-        self.clear = widgets.Button(description="Clear", tooltip="for the next vote, or group")
+        self.clear = widgets.Button(description=say("room.clear"), tooltip=say("room.clear-tip"))
         self.line = widgets.HTML()
         self.chart = widgets.VBox()
         self.buttons = widgets.Box(layout={"flex_flow": "row wrap", "grid_gap": "4px 8px"})
@@ -252,7 +248,7 @@ class Classroom(Still, widgets.VBox):
         """Show what a bar stands for: its rule beside the rule, on the stage, playing."""
         bar = self.bars[place]
         self._close()
-        told = f"{bar.name}: {count(bar.number, 'answer')}, {bar.sure} of them sure. "
+        told = f"{say('room.bar', name=bar.name, n=bar.number, sure=bar.sure)} "
         solution = self._solution
         known = () if solution is None else solution.beliefs
         belief = next((one for one in known if one.name == bar.belief), None)
@@ -285,15 +281,15 @@ class Classroom(Still, widgets.VBox):
             return
         heights = {_label(bar): bar.number for bar in self.bars}
         drawn = bar_chart(
-            heights, unit="learners", title="What the room says", width=860, use=self.pick
+            heights, unit=say("room.unit"), title=say("room.title"), width=860, use=self.pick
         )
         self.chart.children = (drawn, widgets.HTML(self.table._repr_html_()))
         self.buttons.children = tuple(self._key(place) for place in range(len(self.bars)))
 
     def _key(self, place: int) -> widgets.Button:
         button = widgets.Button(
-            description=f"Show “{self.bars[place].name}”",
-            tooltip="this rule beside the rule, playing",
+            description=say("room.show", name=self.bars[place].name),
+            tooltip=say("room.show-tip"),
             layout={"width": "auto"},
         )
         button.on_click(lambda _button: self.pick(place))
@@ -302,13 +298,8 @@ class Classroom(Still, widgets.VBox):
     @property
     def table(self) -> Table:
         """The histogram in words."""
-        return Table(
-            name="What the room says",
-            head=("answer", "says", "learners", "of them sure"),
-            lines=[
-                (bar.name, bar.answer or "–", str(bar.number), str(bar.sure)) for bar in self.bars
-            ],
-        )
+        lines = [(bar.name, bar.answer or "–", str(bar.number), str(bar.sure)) for bar in self.bars]
+        return table_of("room", lines)
 
     def _clear(self) -> None:
         self.field.value = ""
@@ -334,7 +325,7 @@ class Classroom(Still, widgets.VBox):
 
 def _label(bar: Bar) -> str:
     """A bar's name below it: short, for several stand side by side."""
-    text = f"✔ {bar.answer}" if bar.name == "right" else bar.name
+    text = f"✔ {bar.answer}" if bar.answer and bar.belief is None else bar.name
     return text if len(text) <= 26 else f"{text[:25]}…"
 
 
@@ -375,7 +366,7 @@ def _asked(name: str) -> Question:
                 break
     if name not in asked:
         there = ", ".join(one for one in sorted(asked) if one.startswith(f"{lesson}/"))
-        raise ValueError(f"lesson {lesson} asks no question {name!r}; it asks: {there}")
+        raise ValueError(say("room.no-question", lesson=lesson, name=repr(name), there=there))
     return asked[name]
 
 

@@ -9,18 +9,19 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from workbench.languages import count
 from workbench.scenarios.run import Run, step_of
 from workbench.trace import braking
 from workbench.trace.braking import Held, held_by, links_of
 from workbench.trace.schema import BROKER, CLIENT, OBSERVED, RECEIVED, SENT, Row
+
+from .table import say
 
 MICROSECONDS = 1_000_000
 
 
 def many(number: int) -> str:
     """`1 message`, `no messages`, and so on."""
-    return count(number, "message")
+    return say("messages", n=number)
 
 
 def step(row: Row) -> int:
@@ -31,7 +32,7 @@ def step(row: Row) -> int:
 def step_words(row: Row) -> str:
     """The number of a row on the stage, or that it is of the set-up."""
     number = step_of(row)
-    return str(number) if number > 0 else "set-up"
+    return str(number) if number > 0 else say("set-up")
 
 
 def milliseconds(time_us: int) -> float:

@@ -6,6 +6,8 @@ import sys
 from types import TracebackType
 from typing import Self, TextIO
 
+from .table import say
+
 US_PER_MS = 1_000
 
 
@@ -38,7 +40,8 @@ class ProgressLine:
 
     def at(self, now_us: int, of_ms: int) -> None:
         """So much virtual time has passed."""
-        self._write(f"{self.label}: {min(now_us // US_PER_MS, of_ms):,} of {of_ms:,} ms")
+        now_ms = min(now_us // US_PER_MS, of_ms)
+        self._write(say("at", label=self.label, now=now_ms, all=of_ms))
 
     def _write(self, text: str) -> None:
         self._out.write(f"\r{text:<{self._width}}")

@@ -10,7 +10,7 @@ import pytest
 
 from workbench import presets, serial
 from workbench.amqp10 import flow
-from workbench.exercises.audit import audit, audited_run
+from workbench.exercises.audit import LEDGERS, audit, audited_run
 from workbench.exercises.compare import compare_rules
 from workbench.exercises.levels import levels
 from workbench.exercises.progress import Progress
@@ -205,7 +205,7 @@ def test_the_numbers_of_the_race_reach_question_answer_and_beliefs(first, grant)
 def test_the_size_of_the_grants_reaches_audit_and_answer(credit):
     """link_credit of the audited run: every number in the table moves with it."""
     audited = audit(audited_run(credit))
-    assert [line.credit["the ledgers"] for line in audited.lines if line.kind == "transfer"][
+    assert [line.credit[LEDGERS] for line in audited.lines if line.kind == "transfer"][
         :credit
     ] == list(range(credit - 1, -1, -1))
     assert f"link-credit={credit + credit}" in str(audited)

@@ -47,7 +47,7 @@ def section_code(lesson: str, section: int = 0) -> str:
     number = int(lesson_numbered(lesson).number)
     there = [one.number for one in sections_of(lesson)]
     if section not in there:
-        raise ValueError(f"lesson {lesson} has no section {section}; it has 1 to {there[-1]}")
+        raise ValueError(say("class-no-section", lesson=lesson, section=section, last=there[-1]))
     bits = number << 5 | section
     return grouped(spelled(bits << _CHECK | _check(bits), LENGTH))
 

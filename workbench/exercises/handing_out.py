@@ -7,6 +7,8 @@ from workbench.scenarios.run import run
 from workbench.scenarios.share import share_code
 from workbench.views.handout_page import Handout
 
+from .question import say
+
 
 def handout(lesson: str) -> Handout:
     """A page to print: the picture, three facts, the formula, and the share code to scan.
@@ -21,7 +23,7 @@ def handout(lesson: str) -> Handout:
     here = room().get(lesson)
     if here is None:
         there = ", ".join(name for name in room() if name != "plan")
-        raise ValueError(f"lesson {lesson} has no handout; there are those of {there}")
+        raise ValueError(say("no-handout", lesson=lesson, there=there))
     shown = here["run"]
     begun = run(shown["scenario"], shown.get("preset", "spec"), shown.get("parameters"))
     played = begun.act_each(shown.get("acts", ()))

@@ -126,7 +126,7 @@ def seq_of(rows: Iterable[Row], kind: str, number: int = 1, *, event: str = RECE
     """
     found = frames(rows, kind, event=event)
     if not 1 <= number <= len(found):
-        raise ValueError(f"there are {len(found)} rows of a {event} {kind}; row {number} is none")
+        raise ValueError(say("no-row", n=len(found), event=event, kind=kind, number=number))
     return found[number - 1].seq
 
 

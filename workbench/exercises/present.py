@@ -12,7 +12,7 @@ from workbench.views.presenter import Presentation, Slide
 from workbench.views.stage_widget import StageWidget
 
 from .predict import PredictionView
-from .question import NotYetError, Question, Solution
+from .question import NotYetError, Question, Solution, say
 from .sections import Section, walked
 from .show_me import ShowMe
 
@@ -33,7 +33,7 @@ def present(lesson: str, section: int = 1) -> Presentation:
     slides = [slide for one in walked(lesson) for slide in _slides(one)]
     there = sorted({slide.number for slide in slides})
     if section not in there:
-        raise ValueError(f"lesson {lesson} has no section {section}; it has {there}")
+        raise ValueError(say("no-section", lesson=lesson, section=section, there=there))
     return Presentation(
         number=lesson, title=about.title, minutes=about.minutes, slides=slides, opens=section
     )

@@ -204,11 +204,11 @@ def judge(answer: Answer, solution: Solution) -> Verdict:
 class Stage(Enum):
     """How far a learner is with a question: predict, commit, look, and only then compare."""
 
-    ASKED = "nothing was committed yet"
-    COMMITTED = "an answer was committed, and the run is to be looked at"
-    UNSEEN = "Compare was pressed before the step that decides was looked at"
-    SEEN = "the step that decides was looked at, or nothing needs to be"
-    COMPARED = "the run has judged the answer"
+    ASKED = "asked"  # nothing was committed yet
+    COMMITTED = "committed"  # and the run is to be looked at
+    UNSEEN = "unseen"  # Compare was pressed before the step that decides was looked at
+    SEEN = "seen"  # the step that decides was looked at, or nothing needs to be
+    COMPARED = "compared"  # the run has judged the answer
 
 
 # What happens in a stage, and the stage that follows. Nothing else can happen in it.

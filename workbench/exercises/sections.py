@@ -18,6 +18,7 @@ from workbench.views.stage_widget import StageWidget
 
 from .headings import FOLDER, Heading, sections_of
 from .predict import PredictionView
+from .question import say
 from .show_me import ShowMe
 
 
@@ -48,7 +49,7 @@ def walked(lesson: str) -> Iterator[Section]:
     if lesson_numbered(lesson).java or any(
         "serve(" in source for heading in sections_of(lesson) for source in heading.cells
     ):
-        raise ValueError(f"lesson {lesson} happens live: show its notebook")
+        raise ValueError(say("live", lesson=lesson))
     names: dict[str, Any] = {"__name__": f"lesson_{lesson}"}
     for heading in sections_of(lesson):
         section = Section(heading)

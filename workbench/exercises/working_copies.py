@@ -89,7 +89,7 @@ def _copied(lesson: Path) -> str:
 def _notebook(path: Path) -> dict[str, Any]:
     loaded = json.loads(path.read_text(encoding="utf-8"))
     if not isinstance(loaded, dict) or not isinstance(loaded.get("metadata"), dict):
-        raise ValueError(f"{path}: no notebook")
+        raise ValueError(say("copies.no-notebook", path=path))
     return loaded
 
 
@@ -121,7 +121,7 @@ def _free_name(copy: Path) -> Path:
         path = copy.with_stem(f"{copy.stem}{EARLIER}{'' if number == 1 else f'_{number}'}")
         if not path.exists():
             return path
-    raise OSError(f"{MOST_EARLIER} earlier copies of {copy.name} lie there already")
+    raise OSError(say("copies.too-many", n=MOST_EARLIER, name=copy.name))
 
 
 __all__ = [

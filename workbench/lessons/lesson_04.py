@@ -498,7 +498,7 @@ def smallest_window(
     try:
         times = closed(answer)
     except ParameterError as error:
-        return case("illegal", why=str(error).replace("client_window", "your window"))
+        return case("illegal", why=str(error).replace("client_window", say("your-window")))
     if times:
         return case("closed", times=times)
     if answer == 1:

@@ -459,7 +459,7 @@ def soft_limit(limit: int, publish: int) -> Facts:
     """How many commands are pending when a queue turns slow?"""
     branch = soft_limit_run(limit, publish)
     pending = slow_at(branch)
-    assert pending is not None, "so many are published"
+    assert pending is not None
     return facts(
         pending,
         wrong={"at the limit": limit, "when credit is used up": _most_pending(branch)},

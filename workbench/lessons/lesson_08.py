@@ -72,9 +72,6 @@ def _alarms(rows: Sequence[Row]) -> list[Row]:
     return [row for row in rows if row.event in ("alarm-set", "alarm-clear")]
 
 
-GOT = "Deliveries that c3 has got"
-
-
 # -- what is asked
 
 
@@ -141,7 +138,7 @@ def goes_on(run: Run, publish: int) -> Found:
     return facts(
         len(measure.deliveries(branch.rows, connection=BOTH)),
         wrong={"an alarm stops every connection": 0, "nobody reads its acknowledgements": prefetch},
-        beside=counted(branch, GOT, measure.deliveries(branch.rows, connection=BOTH)),
+        beside=counted(branch, say("got"), measure.deliveries(branch.rows, connection=BOTH)),
     )
 
 
@@ -159,7 +156,7 @@ def one_publish(run: Run, publish: int) -> Found:
         len(measure.deliveries(branch.rows, connection=BOTH)),
         state=state(branch, BOTH),
         wrong={"consuming is not publishing": there, "deliveries stop later": prefetch},
-        beside=counted(branch, GOT, measure.deliveries(branch.rows, connection=BOTH)),
+        beside=counted(branch, say("got"), measure.deliveries(branch.rows, connection=BOTH)),
     )
 
 

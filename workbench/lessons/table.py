@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-from workbench.languages import ENGLISH, HERE, words
+from workbench.languages import ENGLISH, HERE, phrase, words
+
+say_card = partial(phrase, "cards")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,7 +76,7 @@ def lesson_numbered(number: str) -> Lesson:
         if lesson.number == number:
             return lesson
     listed = ", ".join(lesson.number for lesson in LESSONS)
-    raise ValueError(f"no lesson {number!r}; there are: {listed}")
+    raise ValueError(say_card("card.unknown", number=repr(number), listed=listed))
 
 
 def ground_of(number: str) -> frozenset[str]:

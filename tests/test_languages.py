@@ -21,6 +21,7 @@ from tests.conftest import REPO
 from workbench import lesson_map
 from workbench.exercises.working_copies import make_copies
 from workbench.languages import ENGLISH, HERE, VARIABLE, language, languages, told, words, words_in
+from workbench.lessons.table import LESSONS
 from workbench.scenarios import ParameterError, get, names, run
 from workbench.trace.explain import explain
 from workbench.views.static_html import stage_module
@@ -132,7 +133,7 @@ def test_every_text_of_a_table_is_said_and_no_other():
 
 
 def declarations() -> Iterator[str]:
-    """Every text that a scenario, its parameters and acts are declared with."""
+    """Every text that a scenario, its parameters and acts are declared with, and misconceptions."""
     for scenario in map(get, names()):
         yield from (scenario.english_title, scenario.english)
         yield from (act.english for act in scenario.actions)
@@ -140,6 +141,9 @@ def declarations() -> Iterator[str]:
         for one in itertools.chain(scenario.parameters, *acts):
             yield from (one.english, one.english_label, one.unit)
             yield from (reason for _, reason in one.absent)
+    for lesson in LESSONS:
+        for part in words_in(ENGLISH, f"lesson_{lesson.number}").values():
+            yield from part.get("wrong", ()) if isinstance(part, Mapping) else ()
 
 
 @pytest.mark.parametrize("name", OTHERS)

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from functools import partial
 
-from workbench.languages import phrase
+from workbench.languages import declared, phrase
 from workbench.presets import UINT_MAX
 from workbench.scenarios.beside import Bars, Beside
 from workbench.scenarios.run import Run, step_of
@@ -197,7 +197,7 @@ def judge(answer: Answer, solution: Solution) -> Verdict:
     text = say("you-said", said=answer, answer=solution.answer)
     if belief is None:
         return Verdict(right=False, text=f"{text} {solution.reason}")
-    because = say("misconception", name=belief.name, because=belief.because)
+    because = say("misconception", name=declared(belief.name), because=belief.because)
     return Verdict(right=False, belief=belief.name, text=f"{text} {because} {solution.reason}")
 
 

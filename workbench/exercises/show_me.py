@@ -12,7 +12,7 @@ import html
 
 import ipywidgets as widgets
 
-from workbench.languages import capital
+from workbench.languages import capital, declared
 from workbench.scenarios import beliefs
 from workbench.scenarios.beside import Bars
 from workbench.scenarios.race import LINK
@@ -37,7 +37,7 @@ def side_by_side(name: str, run: Run, *, theirs: bool = False) -> StageWidget | 
     link = LINK if run.scenario.name == "race" else None
     if parts_at(run, name, link) is None:
         return None
-    title = say("shown.rule", name=name)
+    title = say("shown.rule", name=declared(name))
     return StageWidget(run, title=title, link=link, acts=[], rules=[name], rule=name, theirs=theirs)
 
 
@@ -48,7 +48,7 @@ def in_step(belief: Belief, *, theirs: bool = False) -> StageWidget | widgets.HT
         belief: the misconception.
         theirs: it is not that of who looks.
     """
-    beside, title = belief.beside, say("shown.run", name=belief.name)
+    beside, title = belief.beside, say("shown.run", name=declared(belief.name))
     if beside is None:
         return None
     if isinstance(beside, Bars):
@@ -107,7 +107,7 @@ def contradiction(
     """
     name, whose = belief.known_as, _whose(theirs=theirs)
     if name is None:
-        told = say(f"shown.beside.{whose}", name=belief.name)
+        told = say(f"shown.beside.{whose}", name=declared(belief.name))
         play = "" if isinstance(belief.beside, Bars) else f" {say('shown.play')}"
         return f"{told}{play}", in_step(belief, theirs=theirs)
     says = beliefs.belief_named(name).says

@@ -89,7 +89,7 @@ def real_captures() -> LessonTrace:
             (
                 path.stem,
                 "4.3" if path.stem.startswith("rmq43") else "4.0",
-                _part(len(report.connections) - others, others),
+                _part(len(report.connections) - others, len(report.connections)),
                 str(sum(len(one.links) for one in report.connections)),
                 f"{report.frames:,}",
                 f"{result.rows[-1].t_us / 1_000_000:.1f}",
@@ -123,9 +123,10 @@ def cannot_tell(capture: str = PUBLISHERS, *, skip: int = 0) -> UnknownReport:
     raise ValueError(say("traces.no-capture", name=repr(capture), listed=listed))
 
 
-def _part(imported: int, others: int) -> str:
-    """How many connections of a capture are AMQP 1.0."""
-    return say("traces.part-of", imported=imported, all=others + 1) if others else str(imported)
+def _part(imported: int, all_: int) -> str:
+    """How many connections of a capture are in the trace."""
+    whole = imported == all_
+    return str(imported) if whole else say("traces.part-of", imported=imported, all=all_)
 
 
 def late(path: Path, skip: int) -> Sequence[Row]:

@@ -103,10 +103,11 @@ def prose(notebook: str) -> dict[str, str]:
 
 
 def declared(english: str) -> str:
-    """A text of a declaration in the learner's language: a title, what a parameter means, a unit.
+    """What is declared in English, in the learner's language: a title, what a parameter means.
 
     English stands in the declaration, so that this is all there is of it; another language has a
-    text for each such text of English in its `declared.toml`.
+    text for each such text of English in its `declared.toml`. So it is with the names of
+    misconceptions: they are kept as they are, and shown in the learner's language.
     """
     texts: dict[str, str] = _own(language(), "declared")
     return texts.get(english, english)

@@ -16,6 +16,7 @@ from importlib import resources
 from typing import Any
 
 from workbench import serial
+from workbench.languages import declared
 from workbench.scenarios.beliefs import BELIEFS
 from workbench.scenarios.beside import Beside
 from workbench.scenarios.branches import Branches
@@ -594,7 +595,7 @@ class SceneMaker:
             "first": first,
         }
         if self._beside is not None:
-            found["rules"] = [{"id": self._beside.name, "name": self._beside.name}]
+            found["rules"] = [{"id": self._beside.name, "name": declared(self._beside.name)}]
         if self._rule:
             found["rule"] = self._rule
         if self._given["theirs"]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from workbench.languages import declared
 from workbench.scenarios.commit_beliefs import COMMIT_BELIEFS, CommitBelief
 from workbench.trace.replicas import DOWN, LEADER, Node, Replicas
 from workbench.trace.schema import CLIENT, Row
@@ -298,7 +299,7 @@ class QuorumPicture(LinkPicture):
                 "columns": names,
                 "rows": [{"id": name, "name": say(f"quorum-counter.{name}")} for name in _COUNTERS],
             },
-            "rules": [{"id": name, "name": name} for name in self._rules],
+            "rules": [{"id": name, "name": declared(name)} for name in self._rules],
         }
 
     def node(self, name: str) -> Doc:

@@ -12,7 +12,7 @@ from workbench.lessons.lesson_06 import (
     receivers,
     senders_table,
 )
-from workbench.scenarios import run
+from workbench.scenarios import run, two_senders
 
 SMALL = {"message_bytes": 0, "credit": 8, "more_after": 4, "max_link_credit": 8}
 
@@ -115,6 +115,14 @@ def test_two_senders_bring_in_four_times_as_much_over_1_0():
     assert 3.5 < float(article[5]) < 4.5
     assert float(slower[5]) > float(article[5])
     assert printed[5:] == ("3.93", "80")
+
+
+def test_the_heads_of_the_two_senders_table_stand_over_the_articles_columns():
+    """In the order in which the article's counts are kept, and a run's are counted."""
+    spoken = {two_senders.AMQP_1_0: "1.0", two_senders.AMQP_0_9_1: "0-9-1"}
+    columns = [f"{kind}, {spoken[protocol]}" for protocol, kind in two_senders.ARTICLE]
+    table = senders_table((), run_ms=60)
+    assert list(table.head) == ["fsync", *columns, "ratio", "blocks"]
 
 
 @pytest.mark.slow

@@ -41,7 +41,7 @@ class Chunks:
     """The size of chunks and the number of tasks they are dealt to.
 
     Attributes:
-        rows: numbers of a run in one chunk.
+        rows: rows of a run in one chunk.
         tasks: partitions after a shuffle.
         whole: the trace is small: where each link may be one task, it is.
         deal: not 0: no connection is cut, and this number deals them evenly; see `dealt`.
@@ -68,8 +68,8 @@ class Chunks:
         they balance: each is sent and unpacked, and puts together the code of its windows anew.
 
         Args:
-            rows: how many.
-            connections: by run and name how many each has, if that is known.
+            rows: of the whole trace.
+            connections: by run and name how many rows each has, if that is known.
         """
         tasks = max(4, min(16, rows // 4_096))
         whole = rows <= WHOLE_ROWS

@@ -16,6 +16,7 @@ from typing import Any
 
 import ipywidgets as widgets
 
+from workbench.languages import declared
 from workbench.views.charts import bar_chart
 from workbench.views.stage_widget import StageWidget
 from workbench.views.stills import Still
@@ -171,7 +172,7 @@ def bars_of(question: Question, solution: Solution | None, told: Sequence[Told])
         ]
     found: dict[int, Bar] = {}
     known = [(say("room.right"), solution.answer, None)]
-    known += [(belief.name, belief.answer, belief.name) for belief in solution.beliefs]
+    known += [(declared(belief.name), belief.answer, belief.name) for belief in solution.beliefs]
     for name, answer, belief in known:
         mark = mark_of(question, answer)
         if mark not in found:  # a misconception that leads to the right answer here is none

@@ -121,11 +121,12 @@ class LessonMap:
     def _repr_html_(self) -> str:
         table = self.table
         head = "".join(
-            f'<th scope="col" style="text-align:left">{cell}</th>' for cell in table.head
+            f'<th scope="col" style="text-align:left">{html.escape(cell)}</th>'
+            for cell in table.head
         )
         return (
             "".join(f"<p>{html.escape(note)}</p>" for note in _note())
-            + f'<table aria-label="{table.name}" style="font-size:100%">'
+            + f'<table aria-label="{html.escape(table.name)}" style="font-size:100%">'
             f"<thead><tr>{head}</tr></thead><tbody>"
             + "".join(self._line(lesson) for lesson in LESSONS)
             + "</tbody></table>"

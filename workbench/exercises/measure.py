@@ -19,11 +19,6 @@ from .table import say
 MICROSECONDS = 1_000_000
 
 
-def many(number: int) -> str:
-    """`1 message`, `no messages`, and so on."""
-    return say("messages", n=number)
-
-
 def step(row: Row) -> int:
     """The number of a row on the stage: 1 is where the lesson begins."""
     return step_of(row)

@@ -7,6 +7,7 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
+from workbench.languages import declared
 from workbench.lessons.table import lesson_numbered
 from workbench.views.presenter import Presentation, Slide
 from workbench.views.stage_widget import StageWidget
@@ -33,7 +34,9 @@ def present(lesson: str, section: int = 1) -> Presentation:
     slides = [slide for one in walked(lesson) for slide in _slides(one)]
     there = sorted({slide.number for slide in slides})
     if section not in there:
-        raise ValueError(say("no-section", lesson=lesson, section=section, there=there))
+        raise ValueError(
+            say("no-section", lesson=lesson, section=section, there=", ".join(map(str, there)))
+        )
     return Presentation(
         number=lesson, title=about.title, minutes=about.minutes, slides=slides, opens=section
     )
@@ -107,7 +110,7 @@ def _asked(question: Question, solution: Solution) -> dict[str, Any]:
         "answer": str(solution.answer),
         "reason": solution.reason,
         "wrong": [
-            {"name": belief.name, "answer": str(belief.answer), "because": belief.because}
+            {"name": declared(belief.name), "answer": str(belief.answer), "because": belief.because}
             for belief in solution.beliefs
             if belief.answer != solution.answer
         ],

@@ -34,7 +34,7 @@ import msgspec
 from msgspec import Meta
 from msgspec.structs import replace
 
-from workbench.languages import words
+from workbench.languages import declared, words
 
 from .shared_file import (
     HOME_VARIABLE,
@@ -386,8 +386,9 @@ class Progress:
                 told = {"name": one.name, "lesson": one.recalled_in, "answer": one.answer}
                 yield f"{'✔' if one.right else '✘'} {say('again', **told)}"
         for one in self.sure_and_wrong():
-            told = {"name": one.name, "answer": one.answer, "belief": one.belief}
-            yield say("surprised-by" if one.belief else "surprised", **told)
+            belief = declared(one.belief or "")
+            told = {"name": one.name, "answer": one.answer, "belief": belief}
+            yield say("surprised-by" if belief else "surprised", **told)
 
     def __str__(self) -> str:
         return "\n".join(self.lines())
@@ -482,7 +483,7 @@ def _line(name: str, entry: Entry) -> str:
     if entry.first_right:
         notes.append(say("note.first"))
     if not entry.right and entry.belief:
-        notes.append(say("note.belief", belief=entry.belief))
+        notes.append(say("note.belief", belief=declared(entry.belief)))
     sure = entry.records[-1].confidence
     if sure is not None:
         said = words("asking")["confidence"][sure]

@@ -61,7 +61,7 @@ class SyncDesk(Still, widgets.VBox):
             max=MOST_MS,
             description=say("syncs.slider"),
             continuous_update=False,
-            tooltip=say("syncs.slider-tip"),
+            tooltip=say("syncs.slider-tip", most=MOST_MS),
             style={"description_width": "initial"},
             layout={"width": "420px"},
         )

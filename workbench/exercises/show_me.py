@@ -32,7 +32,7 @@ def side_by_side(name: str, run: Run, *, theirs: bool = False) -> StageWidget | 
     Args:
         name: of the misconception.
         run: in which they part.
-        theirs: it is not that of who looks, but of those whom he teaches.
+        theirs: the rule shown is the room's, and whoever looks is its trainer.
     """
     link = LINK if run.scenario.name == "race" else None
     if parts_at(run, name, link) is None:
@@ -46,7 +46,7 @@ def in_step(belief: Belief, *, theirs: bool = False) -> StageWidget | widgets.HT
 
     Args:
         belief: the misconception.
-        theirs: it is not that of who looks.
+        theirs: the rule shown is the room's, and whoever looks is its trainer.
     """
     beside, title = belief.beside, say("shown.run", name=declared(belief.name))
     if beside is None:
@@ -103,7 +103,7 @@ def contradiction(
     Args:
         belief: the misconception; one that `is_shown`.
         solution: of the question; its run is taken if the two rules part in it.
-        theirs: the misconception is not that of who looks.
+        theirs: the rule shown is the room's, and whoever looks is its trainer.
     """
     name, whose = belief.known_as, _whose(theirs=theirs)
     if name is None:

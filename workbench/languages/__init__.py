@@ -64,7 +64,7 @@ def phrase(table: str, key: str, /, **named: Any) -> str:
         key: with dots for a table in a table: `flow.stop`.
         **named: what the text names, as `telling` describes.
     """
-    return format(Piece(_text(table, key), named))
+    return format(piece(table, key, **named))
 
 
 def piece(table: str, key: str, /, **named: Any) -> Piece:
@@ -73,19 +73,15 @@ def piece(table: str, key: str, /, **named: Any) -> Piece:
     Raises:
         FactError: if the table has none under the key.
     """
-    return Piece(_text(table, key), named)
+    text = _text_in(language(), table, key)
+    if text is None:
+        raise FactError(f"{table}.toml has no {key}")
+    return Piece(text, named)
 
 
 def has(table: str, key: str) -> bool:
     """Whether there is a text under a key."""
     return _text_in(language(), table, key) is not None
-
-
-def _text(table: str, key: str) -> Any:
-    text = _text_in(language(), table, key)
-    if text is None:
-        raise FactError(f"{table}.toml has no {key}")
-    return text
 
 
 @lru_cache(4096)  # peers may name kinds without end

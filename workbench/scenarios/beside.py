@@ -67,7 +67,7 @@ class Beside:
 
         Args:
             seq: of the row.
-            theirs: the misconception is not that of who looks.
+            theirs: the rule shown is the room's, and whoever looks is its trainer.
         """
         if seq not in self.rule and seq not in self.yours:
             return ""

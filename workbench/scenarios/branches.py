@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from workbench.languages import phrase
+
 from .action import ActionError, refusal
-from .run_words import say
+
+say = partial(phrase, "runs")
 
 if TYPE_CHECKING:
     from .run import Run

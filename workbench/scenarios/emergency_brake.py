@@ -5,11 +5,13 @@ Acts: publish, open_channel, set_watermark, set_others, client_flow, hold, relea
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Annotated
 
 from workbench.amqp091.methods import ChannelFlow
 from workbench.broker.memory import MEMORY
 from workbench.broker.system_memory import SystemMemory, SystemMemoryError, checked_watermark
+from workbench.languages import phrase
 from workbench.peers import Client091, MulticastConsumer, MulticastProducer
 from workbench.peers.multicast091 import HEAP_OCTETS
 from workbench.presets import AMQP_0_9_1
@@ -18,8 +20,9 @@ from .action import ActionError, refusal
 from .acts import WIRE_ACTS
 from .declare import PRESET, OneOf, ParameterError, Whole, act, scenario
 from .parameters import Count, Latency, Microseconds, SocketOctets
-from .run_words import say
 from .world import World, after_all
+
+say = partial(phrase, "runs")
 
 QUEUE = "q"
 APP, WORKER = "c1", "c2"

@@ -36,10 +36,10 @@ from .emergency_brake import (
     crash,
     lose,
     memory_of,
+    say,
     watermark_of,
 )
 from .parameters import Latency, Microseconds, Processing, SocketOctets
-from .run_words import say
 from .world import World, after_all
 
 MEANT_FOR = "blog2008"

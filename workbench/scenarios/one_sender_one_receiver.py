@@ -35,7 +35,6 @@ from .declare import PRESET, Whole, scenario
 from .parameters import Latency, SmallMessageBytes
 from .publishers import address
 from .quorum import Fsync
-from .run_words import say
 from .two_senders import (
     AMQP_0_9_1,
     AMQP_1_0,
@@ -54,6 +53,7 @@ from .two_senders import (
     protocols_of,
     put_in,
     queue_name,
+    say,
 )
 from .world import World, after_all
 
@@ -143,16 +143,7 @@ def told(world: World) -> list[str]:
         say(f"put-in.{name}", value=world.number(name))
         for name in ("socket_octets", "publishes_per_ack", "batch", "prefetch")
     ]
-    lines += [
-        say(
-            "compared.figure",
-            what=one.what,
-            model=f"{one.model:,.5g}",
-            article=f"{one.article:,.5g}",
-            residual=one.residual,
-        )
-        for one in compared(world)
-    ]
+    lines += [one.told(5) for one in compared(world)]
     lines += [
         say("compared.empty", protocol=one.protocol, preload=world.number("preload"))
         for one in moved(world)

@@ -35,10 +35,10 @@ from .emergency_brake import (
     crash,
     memory_of,
     publish,
+    say,
 )
 from .parameters import Latency, Microseconds
 from .run import Run, run
-from .run_words import say
 from .world import World, after_all
 
 THROTTLE, DISK, OPERATOR, CUT_OFF, DISCARD = "throttle", "disk", "operator", "cut off", "discard"

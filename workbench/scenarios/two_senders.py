@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import partial
 from typing import Annotated
 
 from workbench import presets
@@ -18,6 +19,7 @@ from workbench.amqp091.methods import Properties
 from workbench.amqp10.messaging import Data, encode_message
 from workbench.broker.quorum_node import SyncTime
 from workbench.frontends import BrokerConnection091
+from workbench.languages import phrase
 from workbench.peers import AtOnce, Client091, OneLock, Publisher, Publisher091
 from workbench.queues import QueueArguments
 
@@ -27,8 +29,9 @@ from .declare import PRESET, OneOf, ParameterError, Whole, scenario
 from .parameters import Latency, SmallMessageBytes
 from .publishers import address
 from .quorum import Fsync
-from .run_words import say
 from .world import World
+
+say = partial(phrase, "runs")
 
 MEANT_FOR = "blog2024"
 AMQP_1_0, AMQP_0_9_1, BOTH = "amqp-10", "amqp-091", "both"
@@ -134,6 +137,16 @@ class Compared:
         """How far the model is from the article, as a share of the article's number."""
         return self.model / self.article - 1
 
+    def told(self, digits: int) -> str:
+        """The line of it, both numbers with so many digits."""
+        return say(
+            "compared.figure",
+            what=self.what,
+            model=f"{self.model:,.{digits}g}",
+            article=f"{self.article:,.{digits}g}",
+            residual=self.residual,
+        )
+
 
 def compared(world: World) -> list[Compared]:
     """Sums, their ratio, and how often a second the 0-9-1 connection was blocked.
@@ -207,16 +220,7 @@ def told(world: World) -> list[str]:
     ]
     if CONNECTION_091 not in world.broker.connections:
         return counts
-    whole = [
-        say(
-            "compared.figure",
-            what=one.what,
-            model=f"{one.model:,.4g}",
-            article=f"{one.article:,.4g}",
-            residual=one.residual,
-        )
-        for one in compared(world)
-    ]
+    whole = [one.told(4) for one in compared(world)]
     return [*put_in(world, INPUTS), *counts, *whole]
 
 

@@ -23,9 +23,10 @@ __all__ = ["REQUIRED", "Checked", "checked", "refuse_nulls", "refuse_unsigned"]
 
 REQUIRED: tuple[str, ...] = tuple(column.name for column in COLUMNS if not column.nullable)
 _ORDER = ("run", "seq", "t_us", "connection")
-Connections = Counter[tuple[str, str | None]]
-
 _AUTHOR = ("run", "seq", "event", "from_peer")
+
+Connections = Counter[tuple[str, str | None]]
+"""By run and connection how many rows it has; None is the name of those that concern none."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,8 +36,7 @@ class Checked:
     Attributes:
         files: its files, in order of their names.
         count: how many rows.
-        connections: by run and name how many rows each has, those of none among them; None if only
-            the footers were read.
+        connections: how many rows each has; None if only the footers were read.
     """
 
     files: list[Path]
@@ -102,11 +102,7 @@ def _nulls_told(metadata: Any, number: int, name: str) -> int | None:
 
 
 def _check_rows(files: list[Path]) -> Connections:
-    """What the footers do not tell: authors of frames, and the order of rows.
-
-    Returns:
-        By run and connection how many rows it has.
-    """
+    """What the footers do not tell: authors of frames, the order of rows, and whose they are."""
     last: dict[str, tuple[int, int]] = {}
     connections: Connections = Counter()
     for file in files:

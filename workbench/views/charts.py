@@ -66,6 +66,7 @@ _LEGEND_ROW = 26  # px
 LEGEND_SHEET = f":host{{background:{_PAPER}!important}}.bk-label{{color:{_INK}!important}}"
 
 say = partial(phrase, "charts")
+_COLUMNS = ("line", "first", "lowest", "highest", "last", "changes")
 Points = Sequence[tuple[float, float]]
 Steps = Sequence[tuple[int, float | None]]
 """(time in µs, value) at each change of a counter; None where it cannot be known."""
@@ -498,14 +499,13 @@ def _time_words(
         share = say("time.share", part=ms(shaded_us), all=ms(end_us))
         most = max(one.amount for one in some)
         ends = {"begin": ms(some[0].begin_us), "end": ms(some[-1].end_us)}
-        some_at_once = "-of" if most > 1 else ""
-        where = say(f"time.stretches{some_at_once}", n=len(some), most=number(most), **ends)
+        where = say(
+            "time.stretches-at-once" if most > 1 else "time.stretches",
+            n=len(some), most=number(most), **ends,
+        )  # fmt: skip
         spans.append((name, share, where))
     shades = [(say("column.shaded"), say("column.how-long"), say("column.stretches"))]
     return _aligned(title, told and head + told, spans and shades + spans)
-
-
-_COLUMNS = ("line", "first", "lowest", "highest", "last", "changes")
 
 
 # -- over a number ------------------------------------------------------------------------------

@@ -117,7 +117,7 @@ def picture_of(
         run: a run, a part of one, or rows in order of `seq`.
         link: the link whose number line comes first, or its name; the busiest if None.
         rules: names of misconceptions beside the rule; those of the scenario if None.
-        theirs: they are not those of who looks.
+        theirs: the rule shown is the room's, and whoever looks is its trainer.
     """
     if isinstance(run, Live):
         walk = Walk(run.rows, run.cut, AT_GATE)
@@ -207,7 +207,7 @@ class Strip:
         acts: names of the acts that are offered; all if None.
         rules: names of misconceptions beside the rule; those of the scenario if None.
         beside: a misconception that is no rule of the picture's lines, beside what the rows make.
-        theirs: the misconceptions are not those of who looks.
+        theirs: the rule shown is the room's, and whoever looks is its trainer.
     """
 
     def __init__(
@@ -525,7 +525,7 @@ class SceneMaker:
         rules: names of misconceptions beside the rule; those of the scenario if None.
         rule: the one of them that is shown at first.
         beside: a misconception that is no rule of the picture's lines; it takes their place.
-        theirs: the misconceptions are not those of who looks, but of those whom he teaches.
+        theirs: the rule shown is the room's, and whoever looks is its trainer.
     """
 
     def __init__(

@@ -68,7 +68,7 @@ def parted(what: str, where: Row, now: Row, *, theirs: bool, **told: Any) -> str
         what: they make: `credit` or `commit`.
         where: they part.
         now: the row that is shown.
-        theirs: one is not the rule of who looks.
+        theirs: the rule shown is the room's, and whoever looks is its trainer.
         told: the numbers there.
     """
     told["whose"] = piece_of("parted.theirs" if theirs else "parted.yours")
@@ -444,7 +444,7 @@ class LinkPicture:
         windows: how many windows have lines at most: one stands above the link's own line, two of
             one session's directions or of two sessions stand alone.
         beliefs: misconceptions that are shown beside the rule, each on the line that it is about.
-        theirs: they are not those of who looks.
+        theirs: the rule shown is the room's, and whoever looks is its trainer.
     """
 
     layout = "link"
@@ -760,7 +760,7 @@ class LinkPicture:
             number = self.walk.number(name, link, "available")
             if name != BROKER and number is not None:
                 over = "" if len(sends) == 1 else "-over"
-                facts.append(say(f"fact.to-send{over}", n=number, link=link.link))
+                facts.append(say(f"fact.to-send{over}", n=number, link=visible(link.link)))
         got = sum(self._received.get(link, 0) for link in takes)
         if takes and self.walk.cut is None:  # a part of a run does not tell of those before it
             facts.append(say("fact.received", n=got))

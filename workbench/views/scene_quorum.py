@@ -27,7 +27,7 @@ class QuorumPicture(LinkPicture):
         nodes: of the cluster, those that no row has told of yet among them.
         leader: who leads first, where no row tells.
         rules: misconceptions that are shown beside the rule.
-        theirs: they are not those of who looks.
+        theirs: the rule shown is the room's, and whoever looks is its trainer.
     """
 
     layout = "quorum"

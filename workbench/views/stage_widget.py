@@ -43,7 +43,7 @@ class StageWidget(Still, anywidget.AnyWidget):
             None.
         rule: the one of them that is shown at first.
         beside: a misconception that is no rule of the picture's lines; it takes their place.
-        theirs: the misconceptions are not those of who looks, but of those whom he teaches.
+        theirs: the rule shown is the room's, and whoever looks is its trainer.
         anew: whether the run can be begun anew with other values of its scenario's parameters.
 
     Attributes:

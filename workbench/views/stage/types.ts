@@ -41,7 +41,7 @@ export interface Scene {
   rules?: { id: string; name: string }[];
   /** the one of them that is shown at first; none if absent */
   rule?: string;
-  /** they are not those of who looks: a trainer looks at the room's */
+  /** the rules shown are the room's, and whoever looks is its trainer */
   theirs?: boolean;
   /** ids of nodes that are lifelines of the sequence diagram, from top to bottom; all of them if absent */
   lifelines?: string[];

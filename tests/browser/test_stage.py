@@ -860,7 +860,7 @@ const heard = {}, traits = { scene: await packed(scene), cursor: 29, branch: 0 }
 globalThis.sent = []; globalThis.traits = traits; globalThis.packed = packed;
 globalThis.tell = (name, ...what) => heard[name]?.(...what);
 globalThis.close = stage_default.render({ el: document.getElementById("here"), model: {
-  get: (name) => traits[name], set: (name, value) => { traits[name] = value; }, save_changes: () => { document.body.dataset.saved = `${traits.branch} ${traits.cursor}`; },
+  get: (name) => traits[name], set: (name, value) => { if (traits[name] !== value) { traits[name] = value; tell(`change:${name}`); } }, save_changes: () => { document.body.dataset.saved = `${traits.branch} ${traits.cursor}`; },
   send: (message) => sent.push(message), on: (name, act) => { heard[name] = act; }, off: (name) => { delete heard[name]; } } });
 """  # noqa: E501
 
@@ -885,6 +885,24 @@ def test_the_widget_unpacks_its_scene_and_keeps_the_cursor_both_ways(opened):
     assert sentence(page) == "The learner has done it."
     page.evaluate("close()")
     assert page.locator(".wst").count() == 0
+
+
+def test_what_the_widget_tells_of_its_place_never_leads_it_back(opened):
+    """Step and branch change one after the other; play goes on to the end of what an act grew."""
+    scene = scene_of("credit")
+    page = opened("credit", ends=WIDGET)
+    page.clock.install()
+    page.get_by_role("button", name="publish", exact=True).click()
+    grown = branch_of(scene)
+    grown["steps"].append(grown["steps"][0] | {"t": grown["at"] + 30, "sentence": "It ends."})
+    page.evaluate(
+        "async (reply) => tell('msg:custom', { gzip: true }, [await packed(reply)])",
+        json.dumps({"type": "branch", "branch": grown}),
+    )
+    page.locator(".wst-strip").get_by_text("You acted: credit 4").wait_for()
+    page.clock.run_for(30_000)
+    page.wait_for_selector(f"body[data-saved='1 {grown['keeps'] + 1}']")
+    assert sentence(page) == "It ends."
 
 
 @pytest.mark.slow

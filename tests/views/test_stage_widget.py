@@ -152,6 +152,17 @@ def test_a_branch_is_sent_gzipped_and_a_refusal_plainly(racing):
     assert racing.branch == 1
 
 
+def test_a_place_that_the_page_knows_is_not_sent_back(racing, monkeypatch):
+    """Neither an echo of where it was nor the branch of a reply may lead it from where it is now."""
+    sent: list[Any] = []
+    monkeypatch.setattr(racing.comm, "send", lambda data=None, **_: sent.append(data))
+    racing._answer({"act": "send_flow", "value": None, "t": 0, "branch": 0, "step": racing.cursor})
+    racing.set_state({"cursor": racing.cursor - 1, "branch": 0})
+    assert [data["method"] for data in sent] == ["custom"]
+    racing.cursor += 1
+    assert sent[-1]["method"] == "update"
+
+
 def test_an_act_that_brings_a_link_sends_the_whole_scene():
     """A second session's link is a new party of the picture."""
     widget = StageWidget(run("windows"))

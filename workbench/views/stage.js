@@ -2092,19 +2092,14 @@ async function mount(el, scene, options = {}) {
   return new Stage(el, "format" in data ? data : await unpack(data), options);
 }
 function render({ model, el }) {
-  let stage = null, opening = 0, waiting, mine = "";
-  const told = [], where = () => `${model.get("branch") ?? 0} ${model.get("cursor") ?? 0}`;
-  const put = (place) => {
-    const [branch, step] = place.split(" ").map(Number);
-    model.set("cursor", step);
-    if (model.get("branch") !== void 0) model.set("branch", branch);
-  };
-  const tell = (step, branch) => {
-    mine = `${branch} ${step}`;
-    if (where() === mine) return;
-    told.push(mine);
-    if (told.length > 30) told.shift();
-    put(mine);
+  let stage = null, opening = 0, unpacking = false, telling = false, waiting;
+  const step = () => Number(model.get("cursor") ?? 0), branch = () => Number(model.get("branch") ?? 0);
+  const tell = (to, of) => {
+    if (unpacking || step() === to && branch() === of) return;
+    telling = true;
+    model.set("cursor", to);
+    if (model.get("branch") !== void 0) model.set("branch", of);
+    telling = false;
     waiting ??= setTimeout(() => {
       waiting = void 0;
       model.save_changes();
@@ -2113,26 +2108,26 @@ function render({ model, el }) {
   const open = async () => {
     const turn = ++opening, data = model.get("scene");
     if (!data || !data.byteLength) return;
+    unpacking = true;
     const scene = await unpack(data);
     if (turn !== opening) return;
+    unpacking = false;
     if (stage) {
-      stage.load(scene, Number(model.get("cursor") ?? 0), Number(model.get("branch") ?? 0));
+      stage.load(scene, step(), branch());
       note();
       return;
     }
-    stage = new Stage(el, scene, { step: Number(model.get("cursor") ?? 0), branch: Number(model.get("branch") ?? 0), send: (message) => model.send(message), onStep: tell });
+    stage = new Stage(el, scene, { step: step(), branch: branch(), send: (message) => model.send(message), onStep: tell });
     note();
     if (model.get("plays")) stage.play(true);
   };
   const note = () => {
-    const told2 = String(model.get("told") ?? "");
-    if (told2) stage?.say(told2);
+    const told = String(model.get("told") ?? "");
+    if (told) stage?.say(told);
   };
   const move = () => {
-    const here = where();
-    if (!stage || here === `${stage.branch} ${stage.step}`) return;
-    if ((waiting || stage.plays) && told.includes(here)) put(mine);
-    else stage.go(Number(model.get("cursor") ?? 0), Number(model.get("branch") ?? 0));
+    if (!stage || unpacking || telling || stage.step === step() && stage.branch === branch()) return;
+    stage.go(step(), branch());
   };
   const heard = async (content, buffers) => {
     const reply = "gzip" in content ? await unpack(buffers[0]) : content;

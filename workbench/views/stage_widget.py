@@ -60,8 +60,9 @@ class StageWidget(Still, anywidget.AnyWidget):
     _css = asset("stage.css")
 
     scene = traitlets.Bytes().tag(sync=True)
-    cursor = traitlets.Int(0, help="place of the step shown").tag(sync=True)
-    branch = traitlets.Int(0, help="branch shown").tag(sync=True)
+    # The page is ahead of its kernel: an echo of where it was would lead it back.
+    cursor = traitlets.Int(0, help="place of the step shown").tag(sync=True, echo_update=False)
+    branch = traitlets.Int(0, help="branch shown").tag(sync=True, echo_update=False)
     tree = traitlets.Int(0, help="tree of runs shown")
     told = traitlets.Unicode("", help="what a note says").tag(sync=True)
     plays = traitlets.Bool(False, help="it plays as soon as it is shown").tag(sync=True)
@@ -249,7 +250,7 @@ class StageWidget(Still, anywidget.AnyWidget):
         branch = reply["branch"]
         if self._fixed_now() == self._fixed:
             self.send({"gzip": True}, [packed(reply)])
-            self.branch = branch["id"]
+            self.set_state({"branch": branch["id"]})  # as if the page had said so: it knows
         else:  # The act brought a party or a link that the picture did not have.
             self.show(branch["id"], branch["keeps"])
 

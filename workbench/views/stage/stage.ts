@@ -637,40 +637,35 @@ interface Model {
 
 /** anywidget's entry. */
 function render({ model, el }: { model: Model; el: Element }): () => void {
-  let stage: Stage | null = null, opening = 0, waiting: ReturnType<typeof setTimeout> | undefined, mine = "";
-  // The kernel echoes every place that it is sent. While a later one is still to be sent, or while time
-  // is played, an echo would lead back: `told` are those that may come so, `mine` is where the page stands.
-  const told: string[] = [], where = () => `${model.get("branch") ?? 0} ${model.get("cursor") ?? 0}`;
-  const put = (place: string) => {
-    const [branch, step] = place.split(" ").map(Number);
-    model.set("cursor", step);
-    if (model.get("branch") !== undefined) model.set("branch", branch);
-  };
-  const tell = (step: number, branch: number) => {
-    mine = `${branch} ${step}`;
-    if (where() === mine) return;
-    told.push(mine);
-    if (told.length > 30) told.shift();
-    put(mine);
+  let stage: Stage | null = null, opening = 0, unpacking = false, telling = false, waiting: ReturnType<typeof setTimeout> | undefined;
+  const step = () => Number(model.get("cursor") ?? 0), branch = () => Number(model.get("branch") ?? 0);
+  const tell = (to: number, of: number) => {
+    // What is on its way from the kernel comes with its own place.
+    if (unpacking || (step() === to && branch() === of)) return;
+    telling = true;
+    model.set("cursor", to);
+    if (model.get("branch") !== undefined) model.set("branch", of);
+    telling = false;
     // The picture never waits for the kernel; a held key sends it the last step, ten a second.
     waiting ??= setTimeout(() => { waiting = undefined; model.save_changes(); }, 100);
   };
   const open = async () => {
     const turn = ++opening, data = model.get("scene") as DataView | Uint8Array | undefined;
     if (!data || !data.byteLength) return;
+    unpacking = true;
     const scene = await unpack<Scene>(data as BufferSource);
     if (turn !== opening) return;
-    if (stage) { stage.load(scene, Number(model.get("cursor") ?? 0), Number(model.get("branch") ?? 0)); note(); return; }
-    stage = new Stage(el, scene, { step: Number(model.get("cursor") ?? 0), branch: Number(model.get("branch") ?? 0), send: (message) => model.send(message), onStep: tell });
+    unpacking = false;
+    if (stage) { stage.load(scene, step(), branch()); note(); return; }
+    stage = new Stage(el, scene, { step: step(), branch: branch(), send: (message) => model.send(message), onStep: tell });
     note();
     if (model.get("plays")) stage.play(true);
   };
   const note = () => { const told = String(model.get("told") ?? ""); if (told) stage?.say(told); };
+  /** The kernel moves the picture. Nothing that the page has told it comes back: it echoes no place. */
   const move = () => {
-    const here = where();
-    if (!stage || here === `${stage.branch} ${stage.step}`) return;
-    if ((waiting || stage.plays) && told.includes(here)) put(mine);
-    else stage.go(Number(model.get("cursor") ?? 0), Number(model.get("branch") ?? 0));
+    if (!stage || unpacking || telling || (stage.step === step() && stage.branch === branch())) return;
+    stage.go(step(), branch());
   };
   const heard = async (content: Reply | { gzip: true }, buffers: BufferSource[]) => {
     const reply = "gzip" in content ? await unpack<Reply>(buffers[0]) : content;

@@ -153,7 +153,7 @@ def test_a_branch_is_sent_gzipped_and_a_refusal_plainly(racing):
 
 
 def test_a_place_that_the_page_knows_is_not_sent_back(racing, monkeypatch):
-    """Neither an echo of where it was nor the branch of a reply may lead it from where it is now."""
+    """Neither an echo of where it was nor the branch of a reply may lead it back."""
     sent: list[Any] = []
     monkeypatch.setattr(racing.comm, "send", lambda data=None, **_: sent.append(data))
     racing._answer({"act": "send_flow", "value": None, "t": 0, "branch": 0, "step": racing.cursor})

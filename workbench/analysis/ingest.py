@@ -24,7 +24,6 @@ from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pyspark.sql import functions as F
 from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 
 from workbench.capture.importer import part_name
@@ -317,11 +316,9 @@ class _Job:
     def _written(self, files: Sequence[str]) -> list[tuple[str, Part]]:
         """Each capture is read and written by a task of its own."""
         place = self.target.make(str(self.steps))
-        work = _task(place, frozenset(self.there), self.port, self.redact)
-        schema = "number long, capture string"
+        work = _task(tuple(files), place, frozenset(self.there), self.port, self.redact)
         with told():
-            given = self.spark.createDataFrame(list(enumerate(files)), schema)
-            each = given.repartitionById(len(files), F.col("number").cast("int"))
+            each = self.spark.range(0, len(files), numPartitions=len(files))
             done = each.mapInArrow(work, PART).collect()
         parts = {row["number"]: Part(*row[1:]) for row in done}
         return [
@@ -338,9 +335,9 @@ class _Job:
 
 
 def _task(
-    place: str, known: frozenset[str], port: int | None, redact: bool
+    files: Sequence[str], place: str, known: frozenset[str], port: int | None, redact: bool
 ) -> Callable[[Iterable[Any]], Iterator[Any]]:
-    """What a task does with the captures it is given."""
+    """What a task does with the numbers of the captures it is given."""
 
     def work(batches: Iterable[Any]) -> Iterator[Any]:
         import pyarrow as pa
@@ -348,9 +345,9 @@ def _task(
         from workbench.analysis.parts import write_part
 
         for batch in batches:
-            for given in batch.to_pylist():
-                number, target = given["number"], f"{place}/{given['number']}.parquet"
-                part = write_part(given["capture"], target, known, port, redact)
+            for number in batch["id"].to_pylist():
+                target = f"{place}/{number}.parquet"
+                part = write_part(files[number], target, known, port, redact)
                 yield pa.RecordBatch.from_pylist([{"number": number} | part._asdict()])
 
     return work

@@ -160,7 +160,7 @@ def test_the_race_in_the_browser(lab_page, pictures):
     green.get_by_role("button", name="Open on the stage").click()
     shown = green.locator(".wst")
     shown.wait_for()
-    assert "but the ledger says 6" in shown.locator(".wst-formula").inner_text()
+    assert "but its counter says 6" in shown.locator(".wst-formula").inner_text()
 
     # A sender of the learner's own.
     write(

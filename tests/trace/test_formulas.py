@@ -53,7 +53,7 @@ def test_wrap_around_is_written_as_congruence():
 def test_a_ledger_that_does_not_follow_the_rule_is_told():
     """An end that adds instead of setting logs 8 where the rule gives 5; the text says so."""
     found = granted(link(21, 2), link(21, 8), delivery_count=20, link_credit=6)
-    assert found.formula == "20 + 6 − 21 = 5, but the ledger says 8"
+    assert found.formula == "20 + 6 − 21 = 5, but its counter says 8"
     assert found.formulas[0].agrees is False
 
 
@@ -67,7 +67,7 @@ def test_a_sender_with_another_rule_is_marked_and_both_numbers_are_told():
     )
     timid = granted(link(21, 2), link(21, 1), delivery_count=20, link_credit=6)
     assert timid.interesting == "not by the rule"
-    assert timid.formula == "20 + 6 − 21 = 5, but the ledger says 1"
+    assert timid.formula == "20 + 6 − 21 = 5, but its counter says 1"
     right = granted(link(21, 2), link(21, 5), delivery_count=20, link_credit=6)
     assert "not by the rule" not in right.reasons
 
@@ -85,7 +85,7 @@ def test_a_wrong_rule_does_not_hide_what_else_the_flow_says():
 def test_a_wrap_is_shown_where_a_plain_subtraction_goes_wrong():
     """The naive sender takes nearly all there is; the rule gives 5, modulo 2^32."""
     found = granted(link(0, 1), link(0, 4294967295), delivery_count=4294967295, link_credit=6)
-    assert found.formula == ("4294967295 + 6 − 0 ≡ 5 (mod 2³²), but the ledger says 4294967295")
+    assert found.formula == ("4294967295 + 6 − 0 ≡ 5 (mod 2³²), but its counter says 4294967295")
     assert found.interesting == "not by the rule"
 
 
@@ -101,7 +101,7 @@ def test_a_message_that_is_not_counted_is_said_to_be_not_counted():
     assert told.sentence.startswith(
         "Message 3 reaches the receiver, which does not count it: delivery-count 3, link-credit 0."
     )
-    assert told.formula == "3 + 1 = 4, but the ledger says 3; 0 − 1 = −1 → 0"
+    assert told.formula == "3 + 1 = 4, but its counter says 3; 0 − 1 = −1 → 0"
 
 
 def test_the_very_first_message_may_be_one_that_is_not_counted():

@@ -118,7 +118,7 @@ def test_the_transcript_tells_what_happens():
         "The broker delivers message 3 to consumer “c”; 3 of 3 are unacknowledged, so no more are "
         "delivered to it for now."
     )
-    assert "The client gives all deliveries up to 7 back, into the queue." in lines[41]
+    assert "The client returns all deliveries up to 7 to the queue." in lines[41]
     assert "response=" in lines[2]
     assert "guest" not in lines[2]
 

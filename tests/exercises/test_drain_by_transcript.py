@@ -123,7 +123,7 @@ def test_a_stop_is_read_to_its_last_word():
     assert those(lines[:place], "client:receiver", "received transfer")
     beyond = those(lines[place:], "client:receiver", "received transfer")
     assert "✔ Right." in answered(predict.after_echo, len(beyond), busy, at=at)
-    assert "Nothing more is on the way before it" in answer
+    assert "Everything sent before it has arrived" in answer
 
 
 def test_a_stale_estimate_is_read():

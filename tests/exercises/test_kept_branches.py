@@ -116,8 +116,8 @@ def test_what_is_not_legal_any_more_is_told_and_kept(file):
     again = desk(file)
     assert len(again.branches.runs) == 2
     assert again.told == (
-        "1 branch of yours from before. 2 branches could not be played again: the run goes"
-        " otherwise now."
+        "1 branch of yours from before. 2 branches could not be played again: the run now"
+        " goes differently."
     )
     grant(again, 4)
     desks = json.loads(file.read_text(encoding="utf-8"))["desks"]
@@ -174,7 +174,7 @@ def test_a_reset_forgets_the_branches_of_its_lesson_alone(file, monkeypatch):
     grant(other, 4)
     reset = ResetView(lesson_numbered("01"), Progress())
     reset.forget.click()
-    assert "and the branches of 1 desk" in reset.line.value
+    assert "and the branches of 1 picture" in reset.line.value
     assert len(desk(file).branches.runs) == 1
     assert shown(desk(file, name="03_drain/desk/x")) == shown(other)
     reset.undo.click()

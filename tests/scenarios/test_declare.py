@@ -54,22 +54,22 @@ def test_a_default_that_the_preset_has_is_not_written_twice() -> None:
     [
         ({"messages": -1}, "messages is -1; legal: 0 to 100000 messages"),
         ({"messages": 10**9}, "messages is 1000000000; legal: 0 to 100000 messages"),
-        ({"messages": "ten"}, "messages is 'ten', which is no whole number; legal: 0 to 100000"),
-        ({"messages": 1.5}, "messages is 1.5, which is no whole number"),
-        ({"messages": True}, "messages is True, which is no whole number"),
+        ({"messages": "ten"}, "messages is 'ten', which is not a whole number; legal: 0 to 100000"),
+        ({"messages": 1.5}, "messages is 1.5, which is not a whole number"),
+        ({"messages": True}, "messages is True, which is not a whole number"),
         ({"messages": None}, "messages is left out; legal: 0 to"),
         ({"latency_us": -5}, "latency_us is -5; legal: 0 to 60000000 us"),
         ({"n": 0}, "n is 0; legal: 1 to 4294967295 messages"),
         ({"initial_delivery_count": 2**32}, "initial_delivery_count is 4294967296; legal: 0 to"),
         ({"policy": "greedy"}, "policy is 'greedy'; legal: one of manual, one-at-a-time"),
-        ({"policy": True}, "policy is True, which is no text; legal: one of manual"),
+        ({"policy": True}, "policy is True, which is not a text; legal: one of manual"),
         ({"policy": 3}, "policy is '3'; legal: one of manual"),
         (
             {"messages": 100_000, "message_bytes": 1_048_576},
             "100000 messages of 1048576 octets are 104857600000 octets; legal together: up to",
         ),
         ({"colour": 1}, "scenario credit has no parameter 'colour'; it has: messages, "),
-        ({"messages": "x" * 1000}, r"messages is 'xxx.*\.\.\., which is no whole number"),
+        ({"messages": "x" * 1000}, r"messages is 'xxx.*\.\.\., which is not a whole number"),
     ],
 )
 def test_a_bad_parameter_gives_one_line_with_the_legal_range(parameters, message) -> None:  # type: ignore[no-untyped-def]

@@ -161,7 +161,7 @@ def test_d18_without_memory_alarms_nobody_is_asked_and_the_broker_dies() -> None
     [
         ({"watermark": "0"}, "watermark 0 is no part of the memory; legal: above 0, up to 1"),
         ({"watermark": "1.5"}, r"watermark 1\.5 is no part"),
-        ({"watermark": "much"}, "watermark 'much' is no number; legal: above 0"),
+        ({"watermark": "much"}, "watermark 'much' is not a number; legal: above 0"),
         ({"total_octets": -1}, "total_octets is -1; legal: 1 to"),
         ({"others_octets": -1}, "others_octets is -1; legal: 0 to"),
         ({"heap_octets": -5}, "heap_octets is -5; legal"),

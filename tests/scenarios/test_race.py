@@ -117,9 +117,9 @@ def raising(dc, credit, own, left):
         (lambda dc, credit: credit, "raises TypeError"),
         (lambda dc, credit, own, left: -5, "gives link-credit -5; legal: 0 to 4294967295"),
         (lambda dc, credit, own, left: 2**32, "gives link-credit 4294967296; legal"),
-        (lambda dc, credit, own, left: True, "gives True, which is no whole number"),
-        (lambda dc, credit, own, left: None, "gives None, which is no whole number"),
-        (lambda dc, credit, own, left: "7", "gives '7', which is no whole number"),
+        (lambda dc, credit, own, left: True, "gives True, which is not a whole number"),
+        (lambda dc, credit, own, left: None, "gives None, which is not a whole number"),
+        (lambda dc, credit, own, left: "7", "gives '7', which is not a whole number"),
         (guarded(lambda state, frame: state.credits), "on_flow uses state.credits"),
     ],
 )

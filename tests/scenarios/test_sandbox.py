@@ -187,11 +187,11 @@ def changing_the_count(state, frame):
         (yielding, "yield"),
         (
             lambda state, frame: Unshowable(),
-            "returns <Unshowable instance at 0x[0-9a-f]*>, which is no whole number",
+            "returns <Unshowable instance at 0x[0-9a-f]*>, which is not a whole number",
         ),
         (lambda state, frame: 10**5000, "legal: 0 to 4294967295"),
         (lambda state, frame: list(range(100_000)), r"\[0, 1, 2, .*no whole number"),
-        (lambda state, frame: "six", "'six', which is no whole number"),
+        (lambda state, frame: "six", "'six', which is not a whole number"),
         (lambda state, frame: 2.0, "no whole number"),
         (lambda state, frame: True, "no whole number"),
         (lambda state, frame: -1, "legal: 0 to 4294967295"),

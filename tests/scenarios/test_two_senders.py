@@ -163,7 +163,7 @@ def test_residuals_are_told_with_their_sign():
         ("blog2024", {"run_ms": 0}, "run_ms is 0; legal: 1 to 60000 ms"),
         ("blog2024", {"run_ms": 60_001}, "legal: 1 to 60000 ms"),
         ("blog2024", {"fsync_us": -1}, "fsync_us is -1; legal: 0 to"),
-        ("blog2024", {"message_bytes": "12"}, "which is no whole number"),
+        ("blog2024", {"message_bytes": "12"}, "which is not a whole number"),
         ("blog2024", {"replicas": 3}, "it has: run_ms, fsync_us, message_bytes, latency_us"),
     ],
 )

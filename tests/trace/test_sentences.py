@@ -95,10 +95,10 @@ def test_messages_in_flight_are_named():
         " of which the receiver knows nothing yet."
     )
     hand.sent("client", "flow", link(0, 0), handle=0, delivery_count=0, link_credit=0)
-    assert "2 messages are still on the way to the receiver." in last(hand).sentence
+    assert "2 transfer frames are still on the way to the receiver." in last(hand).sentence
     hand.received(1, link(1, -1))
     assert "2 messages" not in last(hand).sentence
-    assert "1 message is still on the way to the receiver." in last(hand).sentence
+    assert "1 transfer frame is still on the way to the receiver." in last(hand).sentence
 
 
 def test_echo_is_answered_and_the_answer_is_known_as_one():
@@ -125,7 +125,7 @@ def test_echo_is_answered_and_the_answer_is_known_as_one():
     hand.received(answer, link(2, 0, available=7))
     assert last(hand).sentence == (
         "The receiver hears the state of the sender: delivery-count 2, 7 messages available."
-        " Nothing more is on the way before it."
+        " Everything sent before it has arrived."
     )
 
 

@@ -130,9 +130,9 @@ def typed(parameter: Any, text: str) -> Any:
             return text.lower() in YES
     else:
         return text
+    wrong = "not a whole number" if kind == "WHOLE" else "neither yes nor no"
     raise CommandError(
-        f"{parameter.name}={_shown(text)} is no {parameter.kind.value}; legal: {parameter.legal}",
-        WRONG_USAGE,
+        f"{parameter.name}={_shown(text)} is {wrong}; legal: {parameter.legal}", WRONG_USAGE
     )
 
 

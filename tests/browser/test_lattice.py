@@ -63,7 +63,7 @@ def test_a_state_of_the_lattice_opens_by_mouse_and_by_keyboard(page):
     cell.get_by_role("button", name="Nearest bad state").press("Enter")
     cell.get_by_text("Bad. The sender holds link-credit 6").wait_for()
     cell.get_by_label("after").select_option(label="0 moves: 1 state, 0 bad")
-    cell.get_by_text("No moves yet: this is where the link begins.").wait_for()
+    cell.get_by_text("No moves yet: this is the initial state.").wait_for()
     cell.get_by_role("button", name="state ▶").press("Enter")
     cell.get_by_text("1 move (send-flow).").wait_for()
     cell.get_by_role("button", name="rule spec").press("Enter")

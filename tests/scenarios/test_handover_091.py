@@ -60,7 +60,7 @@ def test_what_a_consumer_cannot_do_is_refused_in_words():
     cancelled = handed(way="cancel")
     with pytest.raises(ActionError, match="has cancelled already; legal now: way=close"):
         cancelled.then("leave")
-    with pytest.raises(ActionError, match="holds 5 messages that are not acknowledged"):
+    with pytest.raises(ActionError, match="holds 5 messages not yet acknowledged"):
         cancelled.then("acknowledge", count=6)
     with pytest.raises(ActionError, match="there is no consumer 'c'; there are: a, b"):
         cancelled.then("leave", consumer="c")

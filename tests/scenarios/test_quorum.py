@@ -98,7 +98,7 @@ def test_a_stall_without_a_majority_rests_and_names_its_brake(five):
         ("n2", "crash", {"node": "n2"}, "n2 is down already; legal now: restart n2, or crash n1"),
         (None, "restart", {"node": "n1"}, "n1 is running; down now: none"),
         (None, "heal", {"a": "n1", "b": "n2"}, "n1-n2 is not cut; cut now: none"),
-        (None, "heal", {}, "no such way is cut"),
+        (None, "heal", {}, "no such line is cut"),
         (None, "cut", {"a": "n1", "b": "n1"}, "there is no way n1-n1"),
         (None, "crash", {"node": "n7"}, "there is no node 'n7'; nodes: n1, n2, n3, n4, n5"),
         (None, "slow_disk", {"node": "n1", "fsync_us": -1}, "legal: 0 to 1000000 us"),

@@ -223,7 +223,7 @@ def test_every_row_of_a_quorum_queue_reads_like_a_sentence(unequal):
         "Replica n1 knows that a majority has everything up to entry 2 safe.",
         "Queue “q” confirms message 1; 0 are still pending.",
         "Node n1 crashes; its log had no entries that no fsync had made safe.",
-        "The way between n2 and n3 is cut; neither knows yet.",
+        "The line between n2 and n3 is cut; neither knows yet.",
         "counts as slow: 33 commands pending",
         "Node n1 is back, and knows what its disk knows.",
     ):

@@ -169,11 +169,11 @@ def test_acknowledging_grants_nothing():
         extra_json=extra,
     )
     assert last(hand).sentence == (
-        "The receiver accepts messages 4294967295 to 1 (3) and settles: it has forgotten them."
-        " Credit does not change: an acknowledgement grants nothing."
+        "The receiver accepts messages 4294967295 to 1 (3), settles, and no longer"
+        " tracks the deliveries. Credit does not change: an acknowledgement grants nothing."
     )
     hand.received(number)
-    assert last(hand).sentence.startswith("The sender learns it: the receiver accepts")
+    assert last(hand).sentence.startswith("The sender learns that the receiver accepts")
 
 
 def extra(**fields: Any) -> str:
@@ -205,14 +205,14 @@ def extra(**fields: Any) -> str:
             "broker",
             "sasl-mechanisms",
             {"extra_json": extra(sasl_server_mechanisms=["PLAIN", "ANONYMOUS"])},
-            "The broker offers to log in by PLAIN, ANONYMOUS.",
+            "The broker offers the SASL mechanisms PLAIN, ANONYMOUS.",
         ),
-        ("client", "sasl-init", {"mechanism": "ANONYMOUS"}, "The client logs in by ANONYMOUS."),
+        ("client", "sasl-init", {"mechanism": "ANONYMOUS"}, "The client logs in with ANONYMOUS."),
         (
             "client",
             "sasl-init",
             {"mechanism": "PLAIN", "initial_response": b"\0u\0p"},
-            "The client logs in by PLAIN, with name and password in the clear.",
+            "The client logs in with PLAIN, with name and password in the clear.",
         ),
         (
             "broker",
@@ -273,7 +273,8 @@ def extra(**fields: Any) -> str:
             "client",
             "flow",
             {"incoming_window": 0, "next_incoming_id": 3},
-            "The client closes its session window: no transfer frame of any link may come.",
+            "The client closes its session window: no link of this session may send it a transfer"
+            " frame.",
         ),
         (
             "client",
@@ -286,7 +287,8 @@ def extra(**fields: Any) -> str:
             "broker",
             "transfer",
             {"handle": 0, "aborted": True},
-            "The sender gives the message up: what came of it is dropped and settled.",
+            "The sender aborts the message: the frames already sent are dropped, and the delivery"
+            " is settled.",
         ),
         (
             "client",
@@ -305,7 +307,7 @@ def extra(**fields: Any) -> str:
             "broker",
             "disposition",
             {"role": "sender", "first": 2, "last": 4, "settled": True},
-            "The sender settles messages 2 to 4 (3): it has forgotten them.",
+            "The sender settles messages 2 to 4 (3) and no longer tracks the deliveries.",
         ),
         (
             "client",
@@ -459,6 +461,6 @@ def test_a_step_names_who_did_it_in_the_form_that_a_language_asks_for(speak):
     speak("de")
     assert list(explain(race()))[4].sentence == (
         "Der Credit erreicht den Sender: Er darf noch 5 Nachrichten senden, nicht 6, denn er hat"
-        " eine gesendet, die der flow nicht mitzählt. Eine Nachricht ist noch unterwegs zum"
+        " eine gesendet, die der flow nicht mitzählt. Ein transfer-Frame ist noch unterwegs zum"
         " Empfänger, deshalb sind die Enden verschieden."
     )

@@ -48,7 +48,7 @@ def test_who_publishes_without_a_consumer_stands_left():
     assert [node["role"] for node in doc["nodes"]] == ["sender", "receiver"]
     assert doc["lines"] == []
     assert states[-1]["nodes"]["client:c1"]["facts"] == ["64 published"]
-    assert "no credit for who publishes" in doc["idea"]
+    assert "no credit for publishers" in doc["idea"]
 
 
 def test_the_fields_of_every_frame_cover_its_octets():

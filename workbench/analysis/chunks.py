@@ -1,8 +1,8 @@
 """How a job is cut so that one busy link does not become one busy task.
 
 A window of Spark over a link puts all rows of that link into one task. Here a trace is cut by `seq`
-into chunks instead, a chunk with all its links goes to one task, and what a link's counters are
-when a chunk begins is worked out from one short summary per chunk and link.
+into chunks instead, a chunk of a connection, with all its links, goes to one task, and what a
+link's counters are when a chunk begins is worked out from one short summary per chunk and link.
 
 Where a trace is many connections and none of them is long, there is no need to cut: each goes to
 one task as it is, and nothing has to be carried from one chunk to the next.
@@ -28,9 +28,9 @@ CHUNK, DEAL, UNIT = "chunk", "deal", "unit"
 WHOLE_ROWS = 100_000
 """A trace of no more rows is worked through faster than it is cut."""
 SHORT = 16
-"""A connection is short if it has no more than one in so many of all rows."""
+"""A connection is short if it has no more than one in so many of the rows of connections."""
 LARGEST_SHARE = 9
-"""No task is dealt more than one in so many of all rows; else connections are cut."""
+"""No task is dealt more than one in so many of these; else connections are cut."""
 _TRIES = 300_000
 _SHIFT = 16
 _BETWEEN = " "

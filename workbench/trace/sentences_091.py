@@ -64,7 +64,7 @@ def _tags(told: Facts) -> str:
     """Which of the three texts on deliveries, and on messages."""
     if not told.get("multiple"):
         return "one"
-    return "up-to" if told["delivery_tag"] else "all"
+    return "all" if told["delivery_tag"] in (0, "?") else "up-to"
 
 
 def _messages(told: Facts) -> Piece:

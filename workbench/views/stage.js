@@ -1679,6 +1679,7 @@ var Stage = class {
     if (reply.type === "branch") {
       this.t = Math.max(this.t, reply.branch.at);
       this.i = Math.max(stepAt(this.run.steps, this.t), reply.branch.keeps - 1, 0);
+      this.options.onStep?.(this.i, this.branch);
     }
     if (this.calm.matches) {
       if (reply.type === "branch") this.set(Math.min(reply.branch.keeps, this.run.steps.length - 1));
@@ -2108,10 +2109,14 @@ function render({ model, el }) {
   const open = async () => {
     const turn = ++opening, data = model.get("scene");
     if (!data || !data.byteLength) return;
+    let scene;
     unpacking = true;
-    const scene = await unpack(data);
+    try {
+      scene = await unpack(data);
+    } finally {
+      if (turn === opening) unpacking = false;
+    }
     if (turn !== opening) return;
-    unpacking = false;
     if (stage) {
       stage.load(scene, step(), branch());
       note();

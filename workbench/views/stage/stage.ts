@@ -326,7 +326,7 @@ export class Stage {
     if (branches.length) this.runs = resolve(this.scene);
     this.run = this.runs.get(reply.type === "branch" ? reply.branch.id : this.branch)!;
     if (reply.type === "verdict" && !this.skipped) this.settle(this.answer, reply.verdict);
-    if (reply.type === "branch") { this.t = Math.max(this.t, reply.branch.at); this.i = Math.max(stepAt(this.run.steps, this.t), reply.branch.keeps - 1, 0); }
+    if (reply.type === "branch") { this.t = Math.max(this.t, reply.branch.at); this.i = Math.max(stepAt(this.run.steps, this.t), reply.branch.keeps - 1, 0); this.options.onStep?.(this.i, this.branch); }
     if (this.calm.matches) { if (reply.type === "branch") this.set(Math.min(reply.branch.keeps, this.run.steps.length - 1)); else this.draw(); }
     else this.play(!this.skipped || reply.type === "branch");
   }
@@ -652,10 +652,10 @@ function render({ model, el }: { model: Model; el: Element }): () => void {
   const open = async () => {
     const turn = ++opening, data = model.get("scene") as DataView | Uint8Array | undefined;
     if (!data || !data.byteLength) return;
+    let scene: Scene;
     unpacking = true;
-    const scene = await unpack<Scene>(data as BufferSource);
+    try { scene = await unpack<Scene>(data as BufferSource); } finally { if (turn === opening) unpacking = false; }
     if (turn !== opening) return;
-    unpacking = false;
     if (stage) { stage.load(scene, step(), branch()); note(); return; }
     stage = new Stage(el, scene, { step: step(), branch: branch(), send: (message) => model.send(message), onStep: tell });
     note();

@@ -27,7 +27,7 @@ QUICK = ("credit", "quorum")
 QUICK_FIRST = [
     name if name in QUICK else pytest.param(name, marks=pytest.mark.slow) for name in sorted(RUNS)
 ]
-WIDTHS = (830, pytest.param(640, marks=pytest.mark.slow))
+WIDTHS = (830, *(pytest.param(width, marks=pytest.mark.slow) for width in (720, 640)))
 # A page that allows no style and no script but these, mounted with a host that notes what it hears.
 PAGE = """<!doctype html><html lang="en"><head><meta charset="utf-8"><title>stage</title>
 <meta http-equiv="Content-Security-Policy"
@@ -48,13 +48,15 @@ COLLISIONS = """() => {
   for (let look = 0; look < looks; look++) {
     stage.seek(look < set_up ? begins * look / set_up : begins + (stage.scene.ends - begins) * (look - set_up) / (looks - set_up - 1));
     const svg = stage.el.querySelector(".wst-picture"), own = svg.getBoundingClientRect();
-    const pills = [...svg.querySelectorAll("rect[rx='13']")].map((node) => [node.parentElement.textContent, node.getBoundingClientRect()]);
+    const meet = (p, q) => Math.min(p.right, q.right) > Math.max(p.left, q.left) && Math.min(p.bottom, q.bottom) > Math.max(p.top, q.top);
+    const boxed = (all) => [...svg.querySelectorAll(all)].map((node) => [node.textContent || node.parentElement.textContent, node.getBoundingClientRect(), node]);
+    const pills = boxed("rect[rx='13'], [data-act] > rect.face"), boxes = boxed("rect.node"), texts = boxed("text");
     pills.forEach(([a, p], i) => {
-      for (const [b, q] of pills.slice(i + 1)) if (Math.min(p.right, q.right) > Math.max(p.left, q.left) && Math.min(p.bottom, q.bottom) > Math.max(p.top, q.top)) found[`pill on pill: ${a} | ${b}`] = look;
+      for (const [b, q] of pills.slice(i + 1)) if (meet(p, q)) found[`pill on pill: ${a} | ${b}`] = look;
     });
-    const texts = [...svg.querySelectorAll("text")].map((node) => [node.textContent, node.getBoundingClientRect()]);
-    texts.forEach(([a, p], i) => {
+    texts.forEach(([a, p, text], i) => {
       if (p.left < own.left || p.right > own.right || p.top < own.top || p.bottom > own.bottom) found[`outside: ${a}`] = look;
+      for (const [b, q, box] of boxes) if (meet(p, q) && text.compareDocumentPosition(box) & 4) found[`under a box: ${a} | ${b}`] = look;  // it follows, so it is drawn over the text
       for (const [b, q] of texts.slice(i + 1)) {
         const x = Math.min(p.right, q.right) - Math.max(p.left, q.left);
         const y = Math.min(p.bottom, q.bottom) - Math.max(p.top, q.top);
@@ -172,8 +174,8 @@ def reply(page, message: dict) -> None:
 def test_a_scene_is_whole_on_one_screen_and_its_labels_never_collide(opened, name, width):
     """At most 600 px high, not wider than the page, and of one height at every step and tab.
 
-    No two texts of the picture lie on each other, nor two pills, and none leaves it, at any time of
-    the run.
+    No two texts of the picture lie on each other, nor two pills or buttons, no text lies under a
+    box and none leaves the picture, at any time of the run.
     """
     page = opened(name, width=width, ask=True, reduced_motion="reduce")
     heights = """() => { const heights = new Set(), look = () => heights.add(stage.el.offsetHeight);

@@ -39,6 +39,13 @@ def session() -> Run:
     return played.then("grant", link_credit=12).then("open_window", frames=3)
 
 
+def alarmed() -> Run:
+    """An alarm closes one direction of a session; there is no credit in the other."""
+    given = {"publisher": True, "publish_us": 100, "messages": 20}
+    played = run("windows", "rmq4.3", given).then("alarm").then("publish", count=5)
+    return played.then("grant", link_credit=3).then("clear")
+
+
 def valves() -> Run:
     """A queue keeps up, stalls and resumes."""
     played = run("publishers", "rmq4.3", {"max_link_credit": 12}).then("publish", count=9)
@@ -96,6 +103,7 @@ RUNS: dict[str, Callable[[], Run]] = {
         wrap,
         crossing,
         session,
+        alarmed,
         valves,
         quorum,
         gauge,

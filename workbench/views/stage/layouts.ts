@@ -110,13 +110,15 @@ function link(view: View): Kid[] {
   // How far its lanes are from the middle of a wire, and how thick they are: less, the more wires there are.
   const [there, back, thick] = most > 2 ? [12, 14, 14] : tight ? [17, 21, 20] : [25, 27, 28];
   const parties = scene.nodes.map((node) => party(view, node, boxes.get(node.id)!));
-  // Pills stand under the boxes where there is one box a side, else on their lower edge.
+  // Pills stand under the boxes where there is one box a side, else on their lower edge; one at the right may be wider than its box.
+  let free = W - EDGE - w - 10;
   const pills = scene.nodes.map((node) => {
-    const box = boxes.get(node.id)!, state = view.state.nodes?.[node.id] ?? {}, said = state.blocked || state.going || "";
+    const box = boxes.get(node.id)!, state = view.state.nodes?.[node.id] ?? {}, said = state.blocked || state.going || "", right = last > 0 && column(node) === last;
     const wide = Math.min(textWidth(said, 12, 650) + 38, W / 2 - 30);
-    return pill(view, `pill ${node.id}`, last && column(node) === last ? W - EDGE - wide : box.x, box.y + box.h - 13, state, W / 2 - 30);
+    if (right) free = Math.min(free, W - EDGE - wide - 6);
+    return pill(view, `pill ${node.id}`, right ? W - EDGE - wide : box.x, box.y + box.h - 13, state, W / 2 - 30);
   });
-  const top = EDGE + high + 4, room = H - top - 4, corners = corner(view, top - 34, W - EDGE - w - 10);
+  const top = EDGE + high + 4, room = H - top - 4, corners = corner(view, top - 34, free);
   links.forEach((one) => {
     const a = boxes.get(one.from), b = boxes.get(one.to);
     if (!a || !b) return;
@@ -148,7 +150,7 @@ function smallGauge(view: View, gauge: Gauge, x: number, y: number): VNode {
 
 function valves(view: View): Kid[] {
   const { scene, state, W, H, small } = view, grow = Math.round((H - 392) * 0.35), list = scene.valves ?? [], app = scene.nodes[0], queue = scene.nodes[scene.nodes.length - 1], out = scene.links?.[0], y = 104 + grow / 2;
-  const aw = small ? 106 : 116, qw = small ? 106 : 132, x1 = EDGE + aw, x2 = W - EDGE - qw, va = x1 + (small ? 40 : 52), vb = x2 - (small ? 40 : 100), dx = list.length > 1 ? (vb - va) / (list.length - 1) : 0, VX = (i: number) => va + dx * i, last = VX(list.length - 1), room = Math.min(100, dx - 4), size = list.some((valve) => valve.name.split(" ").some((word) => sizeIn(word, room) === 11)) ? 11 : 12;
+  const aw = small ? 106 : 116, qw = small ? 106 : 132, x1 = EDGE + aw, x2 = W - EDGE - qw, va = x1 + Math.max(small ? 40 : 52, Math.min(textWidth(list[0]?.name ?? "", 12, 650), 100) / 2 + 5), vb = x2 - (small ? 40 : 100), dx = list.length > 1 ? (vb - va) / (list.length - 1) : 0, VX = (i: number) => va + dx * i, last = VX(list.length - 1), room = Math.min(100, dx - 4), size = list.some((valve) => valve.name.split(" ").some((word) => sizeIn(word, room) === 11)) ? 11 : 12;
   const closed = list.findIndex((valve) => state.valves?.[valve.id]?.closed), kids: Kid[] = [], high = 186 + grow, top = 28, back = y + 90;
   kids.push(P(`M${x1 - 4} ${y}H${x2 + 4}`, "tube", { key: "pipe", style: "stroke-width:22" }), P(`M${x1 - 4} ${back}H${x2 + 4}`, "tube", { key: "back", style: "stroke-width:20" }));
   if (out) {

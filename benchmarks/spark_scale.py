@@ -62,7 +62,7 @@ def from_capture(folder, memory, frames):
     """Seconds of ingest and `credit` by Spark, from captures; set as the command line sets it."""
     from workbench.analysis.ingest import ingest
     from workbench.analysis.reading import open_trace
-    from workbench.cli.asking import QUICK_ROWS
+    from workbench.analysis.session import QUICK_ROWS
 
     spark, clock = started(memory, quick=int(frames) <= QUICK_ROWS)
     clock(since := {})

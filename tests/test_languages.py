@@ -20,7 +20,17 @@ import pytest
 from tests.conftest import REPO
 from workbench import lesson_map
 from workbench.exercises.working_copies import make_copies
-from workbench.languages import ENGLISH, HERE, VARIABLE, language, languages, told, words, words_in
+from workbench.languages import (
+    ENGLISH,
+    HERE,
+    VARIABLE,
+    language,
+    languages,
+    on_page,
+    told,
+    words,
+    words_in,
+)
 from workbench.lessons.table import LESSONS
 from workbench.scenarios import ParameterError, get, names, run
 from workbench.trace.explain import explain
@@ -341,6 +351,12 @@ print(judge(1, question.solve()).text)
 
 
 @pytest.mark.slow
+def test_what_stands_in_backticks_is_code_on_a_page_and_nothing_else_is_markup():
+    """A mark without its second one stays as it is."""
+    assert on_page("put `a < b` there") == "put <code>a &lt; b</code> there"
+    assert on_page("<b> and `") == "&lt;b&gt; and `"
+
+
 def test_a_lesson_is_asked_and_judged_in_another_language():
     """The question's text and the words on a wrong answer."""
     done = subprocess.run(

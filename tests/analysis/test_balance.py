@@ -12,7 +12,7 @@ from pyspark.sql import Window
 from pyspark.sql import functions as F
 
 from benchmarks.grown import tile
-from workbench.analysis.chunks import WHOLE_ROWS, Chunks, dealt, task_of, unit
+from workbench.analysis.chunks import SMALL_ROWS, WHOLE_ROWS, Chunks, dealt, task_of, unit
 from workbench.analysis.credit import credit
 from workbench.analysis.reading import open_trace
 from workbench.analysis.session import SCAN_TASKS
@@ -138,13 +138,23 @@ def test_connections_are_left_whole_only_if_they_can_be_dealt_evenly(sizes):
     connections = {("a run", f"c{number}"): size for number, size in enumerate(sizes)}
     chunks = Chunks.of(sum(sizes), connections)
     if not chunks.deal:
-        assert chunks.whole or max(sizes) > sum(sizes) / 16 or len(sizes) < 40
+        assert chunks.whole == (sum(sizes) <= WHOLE_ROWS)
+        even = max(sizes) <= sum(sizes) / 16 and len(sizes) >= 40
+        assert not even or sum(sizes) <= SMALL_ROWS
         return
+    assert not chunks.whole
     assert max(sizes) <= sum(sizes) / 16
     loads = [0] * chunks.tasks
     for (run_name, connection), size in connections.items():
         loads[task_of(run_name, connection, chunks)] += size
     assert max(loads) <= sum(sizes) / 9
+
+
+def test_a_trace_is_cut_only_above_the_rows_up_to_which_a_cut_does_not_pay():
+    """Whatever is known of its connections, one of which is long."""
+    for known in (None, {("a run", "c1"): WHOLE_ROWS}):
+        assert Chunks.of(WHOLE_ROWS, known).uncut
+        assert not Chunks.of(WHOLE_ROWS + 1, known).uncut
 
 
 def test_rows_of_no_connection_do_not_keep_connections_from_being_whole():
@@ -179,7 +189,7 @@ def test_many_short_runs_are_balanced_without_a_cut(spark, tmp_path):
     # A scan takes a row group as a whole; here each must be small beside the rows.
     pq.write_table(pq.read_table(made), path, row_group_size=4_096)
     trace = open_trace(spark, path)
-    assert trace.rows > WHOLE_ROWS
+    assert trace.rows > SMALL_ROWS
     assert trace.chunks.deal
     most = largest_task(spark, lambda: done(credit(chunks=trace.chunks)(trace.frame)))
     assert 0 < most <= trace.rows / 8

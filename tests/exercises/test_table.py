@@ -32,6 +32,12 @@ def test_a_word_among_numbers_stands_where_they_do_and_a_sign_among_words_too():
     assert f"<td>for ever</td><td{LEFT}>differ</td>" in page
 
 
+def test_the_name_of_a_method_goes_on_in_the_next_line_of_a_narrow_page():
+    """After its dot; a number is never parted."""
+    page = shown(("release", "tells", "ms"), ("3.5.5", "connection.blocked, 0.4", "1.5"))
+    assert f"<td{LEFT}>connection.<wbr>blocked, 0.4</td><td>1.5</td>" in page
+
+
 def test_the_texts_of_every_table_are_asked_for_and_no_others():
     """A text that nobody asks for is dead; to ask for one that is not there is an error."""
     sources = [path.read_text("utf-8") for path in (REPO / "workbench").rglob("*.py")]

@@ -65,7 +65,7 @@ def test_the_end_of_a_session_is_told_and_large_windows_and_queues_are_numbers()
     assert queue["level"] == 10
     _, states = made(("publish", {"count": 90}), window=50)
     producer, queue = last(states)
-    assert producer["sub"] == "50 of 50 out, 33 to send"
+    assert (producer["sub"], producer["facts"]) == ("50 of 50 out", ["33 to send"])
     assert "items" not in producer
     assert "items" not in queue
     assert (queue["level"], queue["held"]) == (57, 50)

@@ -30,7 +30,10 @@ from .java import find_java
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-__all__ = ["BINDER_MEMORY", "MEMORY", "Settings", "get_spark", "left_open", "stop_spark"]
+__all__ = [
+    "BINDER_MEMORY", "MEMORY", "QUICK_ROWS", "SMALL", "SMALL_ROWS", "Settings", "get_spark",
+    "left_open", "stop_spark",
+]  # fmt: skip
 
 MEMORY = "2g"
 BINDER_MEMORY = "512m"
@@ -40,6 +43,15 @@ MASTER_VARIABLE = "WORKBENCH_SPARK_MASTER"
 MEMORY_NAME, MASTER_NAME = "spark.driver.memory", "spark.master"
 LEAST_MB = 512
 """Spark refuses a heap below 450 MB; Java counts a little less than it was given."""
+QUICK_ROWS = 1_000_000
+"""Rows up to which Java's quick compiler answers sooner."""
+SMALL_ROWS = 100_000
+SMALL = {
+    # Of a small trace the rows cost little, and compiling each step for them costs most.
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+}
+"""What suits a question of a trace of up to `SMALL_ROWS`."""
 SCAN_TASKS = 12
 """A scan is cut into at least so many tasks where the file allows it, so that none reads more than
 an eighth of the rows. Not more: each reads the whole index of a large file, 3 MB of 10 million
@@ -130,7 +142,8 @@ class Settings:
             "spark.ui.enabled": "false",
             "spark.ui.showConsoleProgress": "false",
             "spark.sql.session.timeZone": "UTC",
-            "spark.sql.shuffle.partitions": "16",
+            # Of a million rows `stalls` takes 19 s with 4 parts and 27 s with 16.
+            "spark.sql.shuffle.partitions": "4" if self.quick else "16",
             # Small steps of a scan: no task may hold most of the rows.
             "spark.sql.files.minPartitionNum": str(SCAN_TASKS),
             "spark.sql.files.openCostInBytes": "65536",

@@ -25,15 +25,6 @@ PLAIN, SPARK = ENGINES = ("plain", "spark")
 PLAIN_ROWS = 500_000
 """Rows up to which the folds answer: there they take 11 to 20 s of one processor and 1.6 GB at
 most."""
-QUICK_ROWS = 1_000_000
-"""Rows up to which Java's quick compiler answers sooner."""
-SMALL_ROWS = 100_000
-SMALL = {
-    # Of a small trace the rows cost little, and compiling each step for them costs most.
-    "spark.sql.codegen.wholeStage": "false",
-    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
-    "spark.sql.shuffle.partitions": "4",
-}
 SHOWN = 50
 """Rows of an answer that a notebook shows."""
 
@@ -246,7 +237,7 @@ def _from_spark(
     from workbench.analysis.chunks import Chunks
     from workbench.analysis.jobs import watched
     from workbench.analysis.reading import open_trace, told
-    from workbench.analysis.session import get_spark
+    from workbench.analysis.session import QUICK_ROWS, SMALL, SMALL_ROWS, get_spark
     from workbench.folds.questions import QUESTIONS
 
     rows = QUICK_ROWS + 1 if count is None else count

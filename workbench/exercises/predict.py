@@ -11,7 +11,7 @@ from typing import Any
 
 import ipywidgets as widgets
 
-from workbench.languages import words
+from workbench.languages import on_page, words
 from workbench.trace.schema import Row
 from workbench.views.looked import looked
 from workbench.views.stills import Still
@@ -193,7 +193,7 @@ class PredictionView(Still, widgets.VBox):
     def _hint(self) -> None:
         self.prediction.hint()
         told = (say("hint", number=n, text=text) for n, text in enumerate(self.prediction.hints, 1))
-        lines = "".join(f'<div style="line-height:1.5">{html.escape(one)}</div>' for one in told)
+        lines = "".join(f'<div style="line-height:1.5">{on_page(one)}</div>' for one in told)
         self.hints.value = f'<div role="status">{lines}</div>'
         self._label_hint()
 
@@ -211,7 +211,7 @@ class PredictionView(Still, widgets.VBox):
         self.give_up.layout.display = None if shown else "none"
 
     def _say(self, text: str) -> None:
-        self.line.value = f'<div role="status" style="line-height:1.5">{html.escape(text)}</div>'
+        self.line.value = f'<div role="status" style="line-height:1.5">{on_page(text)}</div>'
 
     def _show(self, verdict: Verdict) -> None:
         shown = verdict._repr_html_()
@@ -256,7 +256,7 @@ def _lesson(question: Question) -> str:
 def _question_html(lead: str, text: str) -> str:
     return (
         f'<div style="line-height:1.5;white-space:normal"><strong>{html.escape(lead)}</strong> '
-        f"{html.escape(text)}</div>"
+        f"{on_page(text)}</div>"
     )
 
 

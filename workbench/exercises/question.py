@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from functools import partial
 
-from workbench.languages import declared, phrase
+from workbench.languages import declared, on_page, phrase
 from workbench.presets import UINT_MAX
 from workbench.scenarios.beside import Bars, Beside
 from workbench.scenarios.run import Run, step_of
@@ -126,11 +126,11 @@ class Verdict:
 
     def _repr_html_(self) -> str:
         colour = {True: "#009E73", False: "#D55E00", None: "#999999"}[self.right]
-        hints = "".join(f"<div>{html.escape(line)}</div>" for line in self._hint_lines())
+        hints = "".join(f"<div>{on_page(line)}</div>" for line in self._hint_lines())
         return (
             f'<div role="status" style="border-left:4px solid {colour};padding:2px 10px;'
             f'max-width:60em;line-height:1.5"><strong>{html.escape(self.mark)}</strong> '
-            f"{html.escape(self.text)}{hints}</div>"
+            f"{on_page(self.text)}{hints}</div>"
         )
 
 

@@ -23,13 +23,6 @@ from .spark_traces import LessonTrace
 
 MEMORY = "1g"
 """Heap, where nobody names one."""
-SMALL_ROWS = 100_000
-SMALL = {
-    # Of a small trace the rows cost little, and compiling each step for them costs most.
-    "spark.sql.codegen.wholeStage": "false",
-    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
-    "spark.sql.shuffle.partitions": "4",
-}
 WINDOW_US = 500_000
 SHOWN_STALLS = 200
 """Stalls that come out of Spark, the longest first; sums are made inside, over all of them."""
@@ -184,7 +177,7 @@ class SparkDesk(Still, widgets.VBox):
         """
         from workbench.analysis.jobs import watched
         from workbench.analysis.reading import told
-        from workbench.analysis.session import left_open
+        from workbench.analysis.session import SMALL, SMALL_ROWS, left_open
 
         spark = self.session()
         opened = self._opened(path)

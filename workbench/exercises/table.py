@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -50,7 +51,7 @@ class Table:
             "<tr>"
             + f'<th scope="row"{_LEFT}>{html.escape(line[0])}</th>'
             + "".join(
-                f"<td{side}>{html.escape(cell)}</td>"
+                f"<td{side}>{_breakable(cell)}</td>"
                 for cell, side in zip(line[1:], sides[1:], strict=True)
             )
             + "</tr>"
@@ -117,6 +118,11 @@ class Tables:
 def tables(*several: Table | Tabled) -> Tables:
     """Tables for the end of a cell."""
     return Tables(several)
+
+
+def _breakable(cell: str) -> str:
+    """As HTML; in a narrow page the name of a method goes on in the next line, after its dot."""
+    return re.sub(r"(?<=[a-z])\.(?=[a-z])", ".<wbr>", html.escape(cell))
 
 
 def _side(column: Iterable[str]) -> str:

@@ -15,7 +15,7 @@ from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any
 
-from .telling import FactError, Piece, capital, count, found, told
+from .telling import FactError, Piece, capital, count, found, on_page, told
 
 HERE = Path(__file__).resolve().parent
 ENGLISH = "en"
@@ -146,6 +146,7 @@ __all__ = [
     "has",
     "language",
     "languages",
+    "on_page",
     "phrase",
     "piece",
     "prose",

@@ -12,6 +12,8 @@ A name with a capital and a noun with one, `{late:Message}`, begin a sentence.
 
 from __future__ import annotations
 
+import html
+import re
 from collections.abc import Callable, Mapping
 from functools import cache, lru_cache
 from string import Formatter
@@ -107,6 +109,11 @@ def _number(form: str) -> Callable[[int], str] | None:
     if noun[0].isupper():
         return lambda value: capital(count(value, small, plural.lower() or None))
     return lambda value: count(value, small, plural.lower() or None)
+
+
+def on_page(text: str) -> str:
+    """A text as HTML; what stands in backticks is code."""
+    return re.sub(r"`([^`]+)`", r"<code>\1</code>", html.escape(text))
 
 
 def capital(text: str) -> str:

@@ -17,6 +17,7 @@ from itertools import groupby
 from math import gcd
 from typing import Any
 
+from workbench.languages import on_page
 from workbench.trace.schema import (
     AMQP_0_9_1,
     AMQP_0_10,
@@ -166,7 +167,7 @@ class UnknownReport:
         body = ""
         for place, found in self._by_place():
             lines = (
-                f"<li><strong>{html.escape(one.unknown)}</strong>: {html.escape(one.why)}</li>"
+                f"<li><strong>{html.escape(one.unknown)}</strong>: {on_page(one.why)}</li>"
                 for one in found
             )
             body += f"<p style='margin:8px 0 0'><strong>{html.escape(place)}</strong></p>"

@@ -330,10 +330,15 @@ class GaugePicture(LinkPicture):
             return {"facts": [say("fact.in-queue", n=self.level)]}
         one = self.producers[self.named[name]]
         drawn = 0 < one.window <= MOST_PLACES
-        of = "-in-window" if drawn else "-of-window" if one.window else ""
-        sub = say(f"fact.to-send{of}", n=one.waiting, window=one.window, out=one.incomplete)
-        state: Doc = {"sub": sub}
-        state |= {"blocked": None, "going": None}
+        to_send = say(
+            f"fact.to-send{'-in-window' if drawn else ''}", n=one.waiting, window=one.window
+        )
+        state: Doc = {"sub": to_send, "blocked": None, "going": None}
+        if one.window and not drawn:
+            state |= {
+                "sub": say("fact.out-of-window", out=one.incomplete, window=one.window),
+                "facts": [to_send],
+            }
         brake = one.braking.brake
         if brakes.is_blocked(brake) and one.waiting > 0:
             # There is no link here: the credit is the session's, and the broker has taken it away.

@@ -947,6 +947,7 @@ function gauge(view) {
       nodeBox(view, a, box.x, box.y, w, box.h),
       knobs.slice(0, 1).map((act) => knob(view, act, box.x + w / 2, box.y + 88, several ? 22 : 30, a.role, own.knobs?.[act.id] ?? act.min ?? 0, w - 90)),
       items(own, box.x + 12, box.y + box.h - 40, w - 24, 22),
+      (own.facts ?? []).slice(0, 1).map((fact) => T(box.x + 12, box.y + 57, fit(fact, w - 60, 12), "s12 n m", { key: "fact" })),
       buttons.map((act, n) => button(view, act, box.x + w - 44, box.y + 52 + n * 32, 34, true)),
       waits
     );

@@ -310,7 +310,7 @@ function gauge(view: View): Kid[] {
       flown.push(frames(view, wireLink, wire, true));
     }
     kids.push(nodeBox(view, a, box.x, box.y, w, box.h), knobs.slice(0, 1).map((act) => knob(view, act, box.x + w / 2, box.y + 88, several ? 22 : 30, a.role, own.knobs?.[act.id] ?? act.min ?? 0, w - 90)), items(own, box.x + 12, box.y + box.h - 40, w - 24, 22),
-      buttons.map((act, n) => button(view, act, box.x + w - 44, box.y + 52 + n * 32, 34, true)), waits);
+      (own.facts ?? []).slice(0, 1).map((fact) => T(box.x + 12, box.y + 57, fit(fact, w - 60, 12), "s12 n m", { key: "fact" })), buttons.map((act, n) => button(view, act, box.x + w - 44, box.y + 52 + n * 32, 34, true)), waits);
   });
   if (one && b) {
     const vessel = state.gauges?.[one.id] ?? {}, list = vessel.items ?? [], held = new Set(typeof vessel.held === "number" ? [] : vessel.held), part = typeof vessel.held === "number" ? vessel.held : 0, kept = held.size || part, base = H - 26, unit = (base - 54) / (one.top + 0.4), level = (v: number) => base - v * unit, c = vessel.stopped ? "stopfill" : tone(b.role), every = Math.ceil(15 / unit);

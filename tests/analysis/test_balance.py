@@ -12,7 +12,7 @@ from pyspark.sql import Window
 from pyspark.sql import functions as F
 
 from benchmarks.grown import tile
-from workbench.analysis.chunks import SMALL_ROWS, WHOLE_ROWS, Chunks, dealt, task_of, unit
+from workbench.analysis.chunks import UNDEALT_ROWS, WHOLE_ROWS, Chunks, dealt, task_of, unit
 from workbench.analysis.credit import credit
 from workbench.analysis.reading import open_trace
 from workbench.analysis.session import SCAN_TASKS
@@ -140,7 +140,7 @@ def test_connections_are_left_whole_only_if_they_can_be_dealt_evenly(sizes):
     if not chunks.deal:
         assert chunks.whole == (sum(sizes) <= WHOLE_ROWS)
         even = max(sizes) <= sum(sizes) / 16 and len(sizes) >= 40
-        assert not even or sum(sizes) <= SMALL_ROWS
+        assert not even or sum(sizes) <= UNDEALT_ROWS
         return
     assert not chunks.whole
     assert max(sizes) <= sum(sizes) / 16
@@ -189,7 +189,7 @@ def test_many_short_runs_are_balanced_without_a_cut(spark, tmp_path):
     # A scan takes a row group as a whole; here each must be small beside the rows.
     pq.write_table(pq.read_table(made), path, row_group_size=4_096)
     trace = open_trace(spark, path)
-    assert trace.rows > SMALL_ROWS
+    assert trace.rows > UNDEALT_ROWS
     assert trace.chunks.deal
     most = largest_task(spark, lambda: done(credit(chunks=trace.chunks)(trace.frame)))
     assert 0 < most <= trace.rows / 8

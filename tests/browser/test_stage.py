@@ -903,6 +903,7 @@ def test_what_the_widget_tells_of_its_place_never_leads_it_back(opened):
         json.dumps({"type": "branch", "branch": grown}),
     )
     assert told == 1  # before the picture is drawn, which a page that is not looked at may not be
+    page.locator(".wst-strip").get_by_text("You acted: credit 4").wait_for()
     page.clock.run_for(30_000)
     page.wait_for_selector(f"body[data-saved='1 {grown['keeps'] + 1}']")
     assert sentence(page) == "It ends."

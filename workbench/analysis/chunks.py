@@ -5,7 +5,8 @@ into chunks instead, a chunk of a connection, with all its links, goes to one ta
 link's counters are when a chunk begins is worked out from one short summary per chunk and link.
 
 Where a trace is many connections and none of them is long, there is no need to cut: each goes to
-one task as it is, and nothing has to be carried from one chunk to the next.
+one task as it is, and nothing has to be carried from one chunk to the next. Nor is a trace of up to
+a million rows cut: to carry states costs more there than it gains.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ __all__ = [
 ]  # fmt: skip
 
 CHUNK, DEAL, UNIT = "chunk", "deal", "unit"
-SMALL_ROWS = 100_000
+UNDEALT_ROWS = 100_000
 """A trace of no more rows is not dealt by connections: a plain shuffle by link is as good."""
 WHOLE_ROWS = 1_000_000
 """A trace of no more rows is worked through faster than it is cut, even if it is all of one link:
@@ -76,7 +77,7 @@ class Chunks:
         """
         tasks = max(4, min(16, rows // 4_096))
         named = {key: size for key, size in (connections or {}).items() if key[1] is not None}
-        deal = 0 if rows <= SMALL_ROWS or not named else _even_deal(named, tasks)
+        deal = 0 if rows <= UNDEALT_ROWS or not named else _even_deal(named, tasks)
         whole = rows <= WHOLE_ROWS and not deal
         return cls(rows=max(2_048, rows // 128), tasks=tasks, whole=whole, deal=deal)
 

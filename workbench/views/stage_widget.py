@@ -250,7 +250,7 @@ class StageWidget(Still, anywidget.AnyWidget):
         branch = reply["branch"]
         if self._fixed_now() == self._fixed:
             self.send({"gzip": True}, [packed(reply)])
-            self.set_state({"branch": branch["id"]})  # the reply tells the page
+            self.set_state({"branch": branch["id"]})  # not sent: the reply tells the page
         else:  # The act brought a party or a link that the picture did not have.
             self.show(branch["id"], branch["keeps"])
 

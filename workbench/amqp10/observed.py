@@ -12,6 +12,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+from msgspec import Struct
+
 from workbench import serial
 from workbench.amqp10.flow import remote_incoming_window
 from workbench.serial import link_credit_snd
@@ -285,8 +287,7 @@ class ObservedSession:
         return known, tuple(name for name, value in values if value is None)
 
 
-@dataclass(slots=True, kw_only=True)
-class ObservedScope:
+class ObservedScope(Struct, kw_only=True):
     """What a frame concerns and the counters right after it passed.
 
     Attributes:

@@ -113,14 +113,12 @@ class CaptureReader:
         return self._packets
 
     def _is_cut(self, size: int, whole: Callable[[bytes], int]) -> bool:
-        """Whether what comes next is not all there yet, in a file that grows.
+        """Whether what comes next in a file that grows is not all there yet.
 
         Args:
             size: of its head.
             whole: its size in all, told by its head.
         """
-        if not self._grows:
-            return False
         head = self._stream.look(size)
         if len(head) == size:
             size = min(whole(head), MAX_BLOCK)
@@ -155,7 +153,7 @@ class CaptureReader:
     def _pcap(self, order: str, divisor: int, linktype: int) -> Iterator[Packet | None]:
         unpack = struct.Struct(order + "IIII").unpack
         while True:
-            while self._is_cut(16, lambda head: 16 + unpack(head)[2]):
+            while self._grows and self._is_cut(16, lambda head: 16 + unpack(head)[2]):
                 yield None
             at = self._offset
             head = self._read(16)
@@ -194,14 +192,14 @@ class CaptureReader:
 
     def _pcapng(self, order: str, section_size: int) -> Iterator[Packet | None]:
         self._interfaces = []
-        while self._is_cut(0, lambda _head: section_size - 12):
+        while self._grows and self._is_cut(0, lambda _head: section_size - 12):
             yield None
         if not self._skip(section_size - 12, 0, section_size):
             return
         head_of = struct.Struct(order + "II").unpack
         enhanced = struct.Struct(order + "IIIII").unpack_from
         while True:
-            while self._is_cut(8, lambda head, size_of=head_of: size_of(head)[1]):  # type: ignore[misc]
+            while self._grows and self._is_cut(8, lambda head, size_of=head_of: size_of(head)[1]):  # type: ignore[misc]
                 yield None
             at = self._offset
             head = self._read(8)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Sequence
-from functools import lru_cache
 from typing import Any, NamedTuple
 
+from .files import nulls
 from .schema import Row, arrow_schema
 
 
@@ -121,24 +121,16 @@ def table_of(others: Sequence[Row], shapes: Sequence[Taken]) -> Any:
     for field in schema:
         column = found.get(field.name)
         if column is None:
-            column = _nothing(field.type, len(order))
+            column = nulls(field.type, len(order))
         elif pa.types.is_struct(field.type):
             children = [found.get(f"{field.name}.{inner.name}") for inner in field.type]
             children = [
-                _nothing(inner.type, len(order)) if child is None else child
+                nulls(inner.type, len(order)) if child is None else child
                 for inner, child in zip(field.type, children, strict=True)
             ]
             column = pa.StructArray.from_arrays(children, fields=[*field.type], mask=column)
         columns.append(column)
     return pa.Table.from_arrays(columns, schema=schema)
-
-
-@lru_cache(maxsize=64)  # tables have as many rows as those before, but for the last
-def _nothing(type_: Any, count: int) -> Any:
-    """A column of nulls."""
-    import pyarrow as pa
-
-    return pa.nulls(count, type_)
 
 
 def _places(others: Sequence[Row], shapes: Sequence[Taken]) -> tuple[Any, Any]:

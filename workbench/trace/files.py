@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import os
 import secrets
-from collections.abc import Iterable, Iterator, Sequence
-from functools import cache
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cache, lru_cache
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -37,19 +37,30 @@ def to_table(rows: Sequence[Row], *, raw: bool = True) -> Any:
         rows: any number of rows.
         raw: False to leave the octets out, which makes large traces several times smaller.
     """
+    names = [name for name in COLUMN_NAMES if raw or name != "raw"]
+    return table_of_columns({name: [getattr(row, name) for row in rows] for name in names})
+
+
+def table_of_columns(columns: Mapping[str, Sequence[Any]]) -> Any:
+    """Values by column as an Arrow table; a column that is not among them is null.
+
+    Args:
+        columns: `seq` and any others, each with as many values, as those of a `Row`.
+    """
     import pyarrow as pa
 
+    count = len(columns["seq"])
     arrays = []
     for column in arrow_schema():
-        name = column.name
-        if name == "raw" and not raw:
-            values: list[Any] = [None] * len(rows)
+        values = columns.get(column.name)
+        if values is None:
+            array = nulls(column.type, count)
+        elif column.name in STRUCT_COLUMNS:
+            array = _struct_array(values, column.type)
         else:
-            values = [getattr(row, name) for row in rows]
-        if name in _TUPLES:
-            values = [value or None for value in values]
-        make = _struct_array if name in STRUCT_COLUMNS else pa.array
-        arrays.append(make(values, column.type))
+            tuples = column.name in _TUPLES
+            array = pa.array([each or None for each in values] if tuples else values, column.type)
+        arrays.append(array)
     return pa.Table.from_arrays(arrays, schema=arrow_schema())
 
 
@@ -57,13 +68,23 @@ def _struct_array(values: Sequence[dict[str, Any] | None], type_: Any) -> Any:
     """A column of structs. Each protocol has its own fields: only those in use are looked at."""
     import pyarrow as pa
 
+    if all(value is None for value in values):
+        return nulls(type_, len(values))
     used = set().union(*filter(None, values))
     found = pa.array(values, pa.struct([field for field in type_ if field.name in used]))
     children = [
-        found.field(field.name) if field.name in used else pa.nulls(len(values), field.type)
+        found.field(field.name) if field.name in used else nulls(field.type, len(values))
         for field in type_
     ]
     return pa.StructArray.from_arrays(children, fields=[*type_], mask=found.is_null())
+
+
+@lru_cache(maxsize=64)  # tables have as many rows as those before, but for the last
+def nulls(type_: Any, count: int) -> Any:
+    """A column of nulls: most fields belong to other protocols."""
+    import pyarrow as pa
+
+    return pa.nulls(count, type_)
 
 
 def from_table(table: Any) -> list[Row]:

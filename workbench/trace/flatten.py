@@ -11,8 +11,12 @@ import json
 import math
 from collections.abc import Iterable, Mapping
 from enum import Enum
+from functools import cache
 from typing import Any
 
+from msgspec.structs import astuple
+
+from workbench.amqp10.composite import Composite
 from workbench.amqp10.frame import Frame, ProtocolHeader
 
 from .fields import DETAIL_FIELDS, EXTRA_JSON, FRAME_FIELDS
@@ -23,6 +27,9 @@ HEARTBEAT = "heartbeat"
 _TYPES = {field.name: field.type for field in FRAME_FIELDS}
 _DETAIL_TYPES = {field.name: field.type for field in DETAIL_FIELDS if field.name != EXTRA_JSON}
 _LIMITS = {"int64": 2**63, "int32": 2**31}
+_EXACT = {"bool": bool, "string": str, "binary": bytes, "int64": int, "int32": int}
+_WIDE = "ulong"
+"""The one type of AMQP with numbers that a column may not take."""
 _ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False)
 
 
@@ -51,11 +58,11 @@ def frame_fields(item: Any) -> tuple[str, dict[str, Any]]:
     kind = performative.NAME
     fields: dict[str, Any] = {} if kind.startswith("sasl-") else {"channel": item.channel}
     extra: dict[str, Any] = {}
-    for name in _names(performative):
-        value = getattr(performative, name)
+    columns = _columns(type(performative))
+    for (name, type_, exact), value in zip(columns, astuple(performative), strict=False):
         if value is None:
             continue
-        told = scalar(_TYPES.get(name), value)
+        told = value if type(value) is exact else scalar(type_, value)
         if told is not None:
             fields[name] = told
         elif name == "role":
@@ -87,17 +94,14 @@ def extra_text(told: Mapping[str, Any]) -> str:
     return json_text({name: plain(value) for name, value in told.items()})
 
 
-_NAMES: dict[type, tuple[str, ...]] = {}
-
-
-def _names(composite: Any) -> tuple[str, ...]:
-    """Names of a composite's fields in the order of the specification."""
-    kind = type(composite)
-    names = _NAMES.get(kind)
-    if names is None:
-        names = tuple(spec.name.replace("-", "_") for spec in kind.FIELDS)
-        _NAMES[kind] = names
-    return names
+@cache
+def _columns(performative: type[Composite]) -> list[tuple[str, str | None, type | None]]:
+    """Of each field the name, its column's type, and whose values the column takes as they are."""
+    found: list[tuple[str, str | None, type | None]] = []
+    for spec in performative.FIELDS:
+        type_ = _TYPES.get(spec.name)
+        found.append((spec.name, type_, None if spec.type == _WIDE else _EXACT.get(type_ or "")))
+    return found
 
 
 def scalar(type_: str | None, value: Any) -> Any:
@@ -143,11 +147,7 @@ def _composite(value: Any) -> Any:
     kind = type(value)
     if hasattr(kind, "FIELDS") and hasattr(kind, "NAME"):
         found = {"type": str(kind.NAME)}
-        for name in _names(value):
-            inner = getattr(value, name)
-            if inner is not None:
-                found[name] = plain(inner)
-        return found
+        return found | {name: plain(inner) for name, inner in value.present().items()}
     if hasattr(value, "descriptor") and hasattr(value, "value"):
         return {"descriptor": plain(value.descriptor), "value": plain(value.value)}
     for attribute in ("pairs", "items"):

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -57,45 +58,47 @@ def compare(right: DataFrame, chunks: Chunks = Chunks()) -> Transformer:  # noqa
     return transform
 
 
-def _parts(trace: DataFrame, chunks: Chunks) -> list[DataFrame]:
+def _parts(trace: DataFrame, chunks: Chunks) -> Iterator[DataFrame]:
     """For each side each total, of each sample how many, mean and variance; and of each its place.
 
-    Each part has a row for each side and is asked by itself: a plan of all of them together takes
-    Spark longer to make than a trace of a million rows to work through.
+    Each part has a row for each side and is planned when it is asked for, the quickest first: a
+    plan of all of them together takes Spark longer to make than a trace of a million rows to work
+    through.
     """
-    rows = seen(trace)
-    links, sessions = links_read(rows, chunks), sessions_read(rows, chunks)
+    lasted = F.max_by("t_us", "seq") - F.min_by("t_us", "seq")
+    runs = trace.groupBy("run").agg(lasted.alias("us"), F.max("seq").alias("seq"))
+    yield _by_side(runs).agg(
+        F.sum("us").alias("duration_us"), _most("duration_us", F.col("us"), "seq")
+    )
+    rows, others = seen(trace), spoken(trace)
+    sessions = sessions_read(rows, chunks)
     carried = windows_of(rows, sessions, chunks)
-    gaps, settled = _gaps(links, chunks), settlements(rows, links).select("run", "seq", "us")
-    if spoken(trace):
-        on_channels = channels.channel_rows(trace)
+    if others:
         carried = carried.unionByName(_on_channels(trace), allowMissingColumns=True)
-        gaps = gaps.unionByName(channels.gaps(on_channels))
-        answers = channels.answered(trace, on_channels, chunks)
-        settled = settled.unionByName(answers.select("run", "seq", "us"))
-    directions = _by_side(carried).agg(
+    yield _by_side(carried).agg(
         *(F.sum(name).alias(name) for name in ("messages", "frames", "closed_us")),
         *(_most(name, F.nullif(name, F.lit(0)), "first_seq") for name in ("messages", "frames")),
         _most("closed_us", F.when(F.col("closed_times") > 0, F.col("longest_closed_us")),
               "worst_seq"),
     )  # fmt: skip
+    links = links_read(rows, chunks)
+    gaps = _gaps(links, chunks)
+    if others:
+        on_channels = channels.channel_rows(trace)
+        gaps = gaps.unionByName(channels.gaps(on_channels))
+    yield _sample(gaps, "gap_us")
+    settled = settlements(rows, links).select("run", "seq", "us")
+    if others:
+        answers = channels.answered(trace, on_channels, chunks)
+        settled = settled.unionByName(answers.select("run", "seq", "us"))
+    yield _sample(settled, "settlement_us")
     waited = F.col("end_us") - F.col("start_us")
-    zero = _by_side(at_zero(rows, links, chunks)).agg(
+    yield _by_side(at_zero(rows, links, chunks)).agg(
         F.sum(waited).alias("zero_us"), _most("zero_us", waited, "start_seq")
     )
-    broken = _by_side(violations_of(rows, links, sessions, chunks)).agg(
+    yield _by_side(violations_of(rows, links, sessions, chunks)).agg(
         F.count("*").alias("violations"), _most("violations", F.lit(1), "seq")
     )
-    lasted = F.max_by("t_us", "seq") - F.min_by("t_us", "seq")
-    runs = trace.groupBy("run").agg(lasted.alias("us"), F.max("seq").alias("seq"))
-    duration = _by_side(runs).agg(
-        F.sum("us").alias("duration_us"), _most("duration_us", F.col("us"), "seq")
-    )
-    return [
-        directions, zero, broken, duration,
-        _sample(gaps, "gap_us"),
-        _sample(settled, "settlement_us"),
-    ]  # fmt: skip
 
 
 def _on_channels(trace: DataFrame) -> DataFrame:

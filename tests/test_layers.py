@@ -57,12 +57,12 @@ MAY_IMPORT: dict[str, set[str]] = {
     "frontends": AMQP | {"broker", "queues", "sim", "presets", "serial"},
     "peers": AMQP | {"sim"},
     "net": AMQP | {"broker", "frontends", "sim", "presets", "trace", "notebook"},
-    "trace": AMQP | {"serial", "languages"},
-    "capture": AMQP | {"serial", "trace", "languages"},
+    "trace": AMQP | {"serial", "languages", "notebook"},
+    "capture": AMQP | {"serial", "trace", "languages", "notebook"},
     "folds": {"serial", "trace", "languages"},
     "notebook": set(),
-    "scenarios": RUNNING | {"languages"},
-    "analysis": {"trace", "capture"},  # what of them, FROM_TRACE and FROM_CAPTURE say
+    "scenarios": RUNNING | {"languages", "notebook"},
+    "analysis": {"trace", "capture", "notebook"},  # what of them, FROM_TRACE and FROM_CAPTURE say
     # sim: the results of its explorer
     "views": {"trace", "scenarios", "sim", "serial", "languages"},
     "exercises": EVERYTHING,

@@ -1,4 +1,7 @@
-"""The notebook whose cell runs now, looked up, not imported: where there is one, IPython is."""
+"""The notebook whose cell runs now, and what it shows of an error.
+
+It is looked up, not imported: where there is one, IPython is.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +11,17 @@ from pathlib import PurePath
 from typing import Any
 
 SESSION = "JPY_SESSION_NAME"  # by which Jupyter's server tells a kernel its notebook
+
+
+class PlainError(Exception):
+    """What was asked for cannot be done; the text says why, for whoever asked.
+
+    A notebook shows the text, and not the way through this package to the place that found it.
+    """
+
+    def _render_traceback_(self) -> list[str]:
+        """The name that IPython asks for."""
+        return [f"{type(self).__name__}: {self}"]
 
 
 def kernel_shell() -> Any:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from workbench.notebook import PlainError
+
 __all__ = ["UNSEEN", "AnalysisError"]
 
 
-class AnalysisError(Exception):
+class AnalysisError(PlainError):
     """A trace that cannot be asked, an answer that cannot be kept, or no Java.
 
     The text is one line and names the file, and the column where one is to blame.

@@ -21,6 +21,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import BinaryIO, NamedTuple
 
+from workbench.notebook import PlainError
+
 __all__ = ["CaptureError", "CaptureReader", "Packet"]
 
 MAX_BLOCK = 16 * 1024 * 1024
@@ -40,7 +42,7 @@ _MICROSECONDS = 1_000_000
 _STEP_OCTETS = 1 << 20
 
 
-class CaptureError(ValueError):
+class CaptureError(PlainError, ValueError):
     """A capture that cannot be used; the text is one line that says what it holds instead."""
 
 

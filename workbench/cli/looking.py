@@ -9,6 +9,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from workbench.notebook import PlainError
+
 from .asking import PLAIN_ROWS
 from .console import CommandError, Progress, one_line, say, table_lines
 from .places import output_file
@@ -41,12 +43,8 @@ LINKS = 20
 """Links that the text tells of."""
 
 
-class LookError(Exception):
+class LookError(PlainError):
     """A file that cannot be looked at; the text is one line for a person."""
-
-    def _render_traceback_(self) -> list[str]:
-        """What a notebook shows: the line, and not the way to it."""
-        return [f"{type(self).__name__}: {self}"]
 
 
 @dataclass(frozen=True)

@@ -21,6 +21,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 
+from workbench.notebook import PlainError
+
 from .progress import CONFIDENCES
 from .question import Answer, Question, say
 
@@ -35,7 +37,7 @@ asked: dict[str, Question] = {}
 """The questions that were asked in this kernel, each as it was asked last, by `lesson/question`."""
 
 
-class CodeError(ValueError):
+class CodeError(PlainError, ValueError):
     """What was pasted is no code, or none of this question; the text says which."""
 
 

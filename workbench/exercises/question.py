@@ -14,6 +14,7 @@ from enum import Enum
 from functools import partial
 
 from workbench.languages import declared, on_page, phrase
+from workbench.notebook import PlainError
 from workbench.presets import UINT_MAX
 from workbench.scenarios.beside import Bars, Beside
 from workbench.scenarios.run import Run, step_of
@@ -33,7 +34,7 @@ say = partial(phrase, "asking")
 _THOUSANDS = re.compile(r"(?<=[0-9])[,_](?=(?:[0-9]{3}[,_])*[0-9]{3}$)", re.ASCII)
 
 
-class AnswerError(ValueError):
+class AnswerError(PlainError, ValueError):
     """What was given is no answer to this question; the text says what would be one."""
 
 

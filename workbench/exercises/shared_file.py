@@ -19,6 +19,7 @@ from functools import partial
 from pathlib import Path
 
 from workbench.languages import phrase
+from workbench.notebook import PlainError
 
 HOME_VARIABLE = "WORKBENCH_HOME"
 FOLDER = "my"
@@ -30,7 +31,7 @@ MOST_ASIDE = 100
 say = partial(phrase, "keeping")
 
 
-class ProgressError(ValueError):
+class ProgressError(PlainError, ValueError):
     """A learner's file cannot be read or written now; the text is one line for a person."""
 
 

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from workbench.languages import phrase
+from workbench.notebook import PlainError
 
 from .measure import milliseconds
 from .table import Table, table_of
@@ -28,7 +29,7 @@ say = partial(phrase, "spark")
 Rows = Sequence[Mapping[str, Any]]
 
 
-class NotRecordedError(LookupError):
+class NotRecordedError(PlainError, LookupError):
     """There is no Spark and no recorded answer; the text says which question."""
 
 

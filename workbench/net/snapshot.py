@@ -30,6 +30,7 @@ from workbench.amqp091.methods import (
     QueueDeclareOk,
 )
 from workbench.amqp091.settings import CLIENT_CAPABILITIES, ConnectionSettings
+from workbench.notebook import PlainError
 
 HTTP_PORT = 15672
 MOST_OCTETS = 20_000_000
@@ -37,7 +38,7 @@ MOST_CONNECTIONS = 50
 """Whose sessions are asked for."""
 
 
-class SnapshotError(Exception):
+class SnapshotError(PlainError):
     """The broker cannot be looked at; the text is one line."""
 
 

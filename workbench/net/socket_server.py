@@ -9,6 +9,7 @@ from collections import deque
 from collections.abc import Callable
 from typing import Any
 
+from workbench.notebook import PlainError
 from workbench.sim import Direction, NoTap, Tap
 
 from .client import Client
@@ -20,7 +21,7 @@ NEWS_KEPT = 1_000
 MakeTap = Callable[[Callable[[], int]], Tap]
 
 
-class ListenError(Exception):
+class ListenError(PlainError):
     """The listener cannot be started as asked; the text says why and what would do."""
 
 

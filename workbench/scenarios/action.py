@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from workbench.languages import phrase
+from workbench.notebook import PlainError
 
 Value = int | bool | str | None
 """Of a parameter or argument."""
@@ -16,7 +17,7 @@ refusal = partial(phrase, "refusals")
 """Why something that a learner asks for cannot be, and what could."""
 
 
-class ActionError(Exception):
+class ActionError(PlainError):
     """A learner's act is not legal now; nothing has changed. The text says what would be legal."""
 
 

@@ -23,6 +23,7 @@ from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
 
 from workbench.amqp10.errors import LocalProtocolError
 from workbench.languages import declared
+from workbench.notebook import PlainError
 from workbench.presets import AMQP_1_0, Preset
 from workbench.presets import names as preset_names
 from workbench.queues import QueueError
@@ -39,7 +40,7 @@ _GRANTS = (
 _WRITTEN = {"us": "µs"}  # units
 
 
-class ParameterError(ValueError):
+class ParameterError(PlainError, ValueError):
     """A parameter's value is not legal; the text names the legal range."""
 
 

@@ -13,18 +13,16 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
+from workbench.notebook import PlainError
+
 from .schema import COLUMN_NAMES, STRUCT_COLUMNS, Row, arrow_schema, fitted, misfit
 
 BATCH_ROWS = 20_000
 _TUPLES = ("unknown", "brakes")
 
 
-class TraceFileError(Exception):
+class TraceFileError(PlainError):
     """A file that is no trace, or could not be written; the text is one line for a person."""
-
-    def _render_traceback_(self) -> list[str]:
-        """What a notebook shows: the line, and not the way to it."""
-        return [f"{type(self).__name__}: {self}"]
 
 
 # -- rows and Arrow -----------------------------------------------------------------------------

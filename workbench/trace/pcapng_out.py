@@ -17,6 +17,7 @@ from pathlib import Path
 from workbench.amqp010.errors import LocalProtocolError as MisfitError010
 from workbench.amqp091.errors import AmqpError as AmqpError091
 from workbench.amqp10.errors import AmqpError
+from workbench.notebook import PlainError
 from workbench.trace.packet_out import Address, PcapngWriter, TcpTalk
 from workbench.trace.rebuild import RebuildError, item_of
 from workbench.trace.schema import CLIENT, FRAME_COLUMNS, OBSERVED, SENT, Row
@@ -32,7 +33,7 @@ _FIRST_CLIENT_PORT = 40_000
 _CLIENT_PORTS = 20_000
 
 
-class ExportError(ValueError):
+class ExportError(PlainError, ValueError):
     """The trace cannot be written as a capture; the text is one line."""
 
 

@@ -30,6 +30,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from workbench.notebook import PlainError
+
 PREFIX = "WB"
 VERSION = 1
 LONGEST_CODE = 2000  # characters that are given out
@@ -58,7 +60,7 @@ Value = int | bool | str | None
 Act = tuple[int, str, dict[str, Value]]
 
 
-class ShareCodeError(ValueError):
+class ShareCodeError(PlainError, ValueError):
     """A text of which nothing can be restored, or a run that has no short code."""
 
 

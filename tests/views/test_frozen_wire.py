@@ -171,6 +171,22 @@ def test_nobody_a_newcomer_and_one_who_has_gone(server):
     desk.close()
 
 
+def test_who_goes_while_a_picture_is_drawn_is_told_of(server, monkeypatch):
+    """The server's list may be older than its answer about one of the list."""
+    desk = frozen_wire(server)
+    with RawClient(server) as one, RawClient(server) as two:
+        one.open()
+        two.open()
+        until(lambda: server.connections() == ["c1", "c2"])
+        desk.refresh()
+        press(desk, "show:c1")
+        monkeypatch.setattr(server, "connections", lambda: ["c1", "c2"])
+        one.socket.close()
+        until(lambda: desk.connection == "c2")
+        until(lambda: "c1 is over; this is c2." in scene(desk)["idea"])
+    desk.close()
+
+
 def test_many_frames_are_counted_and_few_are_drawn(desk, client, monkeypatch):
     """The message to the browser stays small whatever waits, and however long the trace is."""
     monkeypatch.setattr("workbench.views.frozen_wire.MOST_ROWS", 30)

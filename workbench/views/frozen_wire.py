@@ -118,9 +118,7 @@ class FrozenWire(StageWidget):
         """The server as it is now, and what there is to be said of it."""
         wire = None
         try:
-            self._choose_one()
-            if self.connection is not None and self.server.running:
-                wire = self.server.picture(self.connection, MOST_FRAMES)
+            wire = self._choose_one() if self.server.running else None
             if self.server.recording is not None:
                 for row in self.server.rows(self._seq):
                     self._following.take(row)
@@ -135,7 +133,7 @@ class FrozenWire(StageWidget):
             self.connection = None
         live = Live(cut=self._following.cut(), connection=self.connection, wire=wire)
         if not self.server.running:
-            told = say("wire.stopped")
+            self._said, told = "", say("wire.stopped")
         elif wire is not None:
             told = idea_of(live)
         else:
@@ -148,14 +146,20 @@ class FrozenWire(StageWidget):
         """That nobody is connected."""
         return say("wire.over" if self._over else "wire.nobody-yet", name=self._over)
 
-    def _choose_one(self) -> None:
-        names = self.server.connections() if self.server.running else []
-        if self.connection in names:
-            return
-        over, self.connection = self.connection, names[-1] if names else None
-        if over is not None:
+    def _choose_one(self) -> Any:
+        """The wire that is shown: as chosen, while it lasts, else the latest; None without any."""
+        names, wire = [self.connection, *reversed(self.server.connections())], None
+        for name in names:
+            # What was open a moment ago may be over by now.
+            if name is not None and (wire := self.server.picture(name, MOST_FRAMES)) is not None:
+                break
+        else:
+            name = None
+        over, self.connection = self.connection, name
+        if over not in (None, name):
             self._over = over
-            self._said = say("wire.next", name=over, other=self.connection) if names else ""
+            self._said = "" if name is None else say("wire.next", name=over, other=name)
+        return wire
 
     def _doc(self) -> Doc:
         """The scene, with the frames that wait and everything that can be done now."""

@@ -92,7 +92,9 @@ def test_an_unknown_scenario_or_preset_is_refused_with_the_names() -> None:
 
 def test_an_unknown_act_is_refused_with_the_names() -> None:
     """The text lists what can be done."""
-    with pytest.raises(ActionError, match="credit has no act 'shout'; there are: grant, publish"):
+    with pytest.raises(
+        ActionError, match="credit has no action 'shout'; there are: grant, publish"
+    ):
         credit.action("shout")
 
 

@@ -154,7 +154,7 @@ def told(restored) -> str:
 def test_without_its_acts_the_rest_of_the_run_is_there():
     """The part is named, and so is that the run differs."""
     restored = open_code(broken(share_code(example(), 60), "A"))
-    assert restored.problems[0] == "acts: this part is damaged: its checksum does not fit."
+    assert restored.problems[0] == "actions: this part is damaged: its checksum does not fit."
     assert restored.run.actions == ()
     assert restored.run.parameters["messages"] == 25
     assert restored.same is False
@@ -190,7 +190,7 @@ def test_without_scenario_and_parameters_what_is_left_is_told():
     """So that a person can make the run by hand."""
     restored = open_code(broken(broken(share_code(example(), 60), "S"), "P"))
     assert restored.run is None
-    assert "the code also says: acts grant after row 26, grant after row 40" in told(restored)
+    assert "the code also says: actions grant after row 26, grant after row 40" in told(restored)
     assert str(restored).startswith("Nothing could be restored.")
 
 
@@ -239,11 +239,11 @@ def test_acts_that_are_not_legal_any_more_are_left_out_one_by_one():
     ]
     restored = open_code(altered(code, acts=acts))
     assert [action.name for action in restored.run.actions] == ["grant", "grant"]
-    assert "acts: number 2, fly() after row 26, is left out: credit has no act 'fly'" in told(
+    assert "actions: number 2, fly() after row 26, is left out: credit has no action 'fly'" in told(
         restored
     )
-    assert "acts: number 3, grant(link_credit=-1) after row 30, is left out" in told(restored)
-    assert "acts: number 5, echo() after row 9999, is left out: row 9999 does not exist" in told(
+    assert "actions: number 3, grant(link_credit=-1) after row 30, is left out" in told(restored)
+    assert "actions: number 5, echo() after row 9999, is left out: row 9999 does not exist" in told(
         restored
     )
 
@@ -321,7 +321,7 @@ def test_a_run_with_too_many_acts_says_what_to_do():
         for at in range(420)
     ]
     played = run("credit", parameters={"messages": 0}, actions=acts)
-    with pytest.raises(ShareCodeError, match="with 420 acts the share code of this run has"):
+    with pytest.raises(ShareCodeError, match="with 420 actions the share code of this run has"):
         share_code(played)
 
 

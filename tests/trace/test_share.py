@@ -260,7 +260,7 @@ def test_two_different_copies_of_a_part_are_reported():
 def test_a_run_with_very_many_acts_is_told_what_to_do():
     """About 2,000 characters is what a chat lets pass."""
     acts = tuple((at * 17, "grant", {"link_credit": at * at * 7919 % 99_991}) for at in range(400))
-    with pytest.raises(ShareCodeError, match="with 400 acts") as refusal:
+    with pytest.raises(ShareCodeError, match="with 400 actions") as refusal:
         encode(replace(SHARED, acts=acts))
     assert f"more than {LONGEST_CODE:,}" in str(refusal.value)
     assert "workbench run ... -o" in str(refusal.value)

@@ -30,12 +30,12 @@ def test_a_run_too_long_for_a_code_is_told_in_the_picture(desk, monkeypatch):
     """What to do instead is said there, and no code is shown."""
 
     def too_long(*_: object) -> str:
-        raise ShareCodeError("with 999 acts the share code of this run has 9,999 characters")
+        raise ShareCodeError("with 999 actions the share code of this run has 9,999 characters")
 
     monkeypatch.setattr("workbench.views.stage_widget.code_of", too_long)
     told = pressed(desk, 29)
     assert told["type"] == "illegal"
-    assert "999 acts" in told["why"]
+    assert "999 actions" in told["why"]
 
 
 def test_code_of_one_s_own_is_said_to_be_missing():

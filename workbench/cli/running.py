@@ -58,7 +58,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default=[],
         metavar="[SEQ:]NAME[:ARG=VALUE,...]",
         dest="acts",
-        help="a learner's act; may be given several times, in the order in which they happen",
+        help="a learner's action; may be given several times, in the order in which they happen",
     )
     parser.add_argument(
         "--code", metavar="CODE", help="play the run of a share code; - reads it from stdin"
@@ -172,7 +172,7 @@ def of_code(arguments: argparse.Namespace) -> tuple[Any, int]:
     said = (arguments.scenario, arguments.preset, arguments.settings, arguments.acts)
     if any(said) or arguments.config:
         raise CommandError(
-            "a share code says scenario, preset, parameters and acts itself: leave them out",
+            "a share code says scenario, preset, parameters and actions itself: leave them out",
             WRONG_USAGE,
         )
     text = arguments.code
@@ -232,6 +232,6 @@ def read_act(text: str, scenario: Any) -> tuple[int | None, str, dict[str, Any]]
     name = parts[0].replace("-", "_")
     known = {act.name: act for act in scenario.actions}
     if name not in known:
-        raise CommandError(f"no act {name!r}{suggestion(name, known)}", WRONG_USAGE)
+        raise CommandError(f"no action {name!r}{suggestion(name, known)}", WRONG_USAGE)
     given = parts[1].split(",") if len(parts) == 2 else []
-    return after_seq, name, settings(given, known[name].parameters, f"act {name}")
+    return after_seq, name, settings(given, known[name].parameters, f"action {name}")

@@ -11,7 +11,7 @@ from .choosing import all_scenarios, preset_named, scenario_named
 from .console import add_format
 
 NAME = "scenarios"
-HELP = "list what can be run, with parameters and acts"
+HELP = "list what can be run, with parameters and actions"
 TEXT = """\
 List the scenarios: what each is about, its parameters with range, unit and default, and the acts
 that a learner can do in it. Defaults are those of a preset.
@@ -89,7 +89,7 @@ def as_text(scenario: dict[str, Any]) -> str:
         shown = "" if default is None else f" [{default}]"
         lines.append(f"    {parameter['name']}{shown}: {parameter['legal']}")
         lines += _wrapped(parameter["doc"], 8)
-    lines += ["", "  acts"]
+    lines += ["", "  actions"]
     for act in scenario["acts"]:
         taken = ", ".join(
             argument["name"] if argument["required"] else f"[{argument['name']}]"

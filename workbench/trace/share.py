@@ -43,7 +43,7 @@ PARTS: Mapping[str, str] = {
     "S": "scenario",
     "N": "preset",
     "P": "parameters",
-    "A": "acts",
+    "A": "actions",
     "C": "cursor",
     "H": "trace hash",
 }
@@ -114,8 +114,8 @@ def encode(shared: Shared) -> str:
     code = ".".join([f"{PREFIX}{VERSION}", *(_packed(tag, values[tag]) for tag in PARTS)])
     if len(code) > LONGEST_CODE:
         raise ShareCodeError(
-            f"with {len(acts)} acts the share code of this run has {len(code):,} characters, more"
-            f" than {LONGEST_CODE:,}. Share an earlier branch, or the run itself: as a page"
+            f"with {len(acts)} actions the share code of this run has {len(code):,} characters,"
+            f" more than {LONGEST_CODE:,}. Share an earlier branch, or the run itself: as a page"
             " (export) or as a trace file (workbench run ... -o)"
         )
     return code

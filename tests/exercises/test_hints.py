@@ -62,6 +62,14 @@ def test_how_sure_can_be_said_by_keyboard():
     assert shown.confidence.description == "how sure?"
 
 
+def test_a_choice_is_offered_without_the_marks_of_code():
+    """A radio button's label is plain text; what is committed is the choice as it is written."""
+    shown, _ = view(choices=("its `available`", "nobody"))
+    assert [label for label, _ in shown.field.options] == ["its available", "nobody"]
+    shown.field.index = 0
+    assert shown.field.value == "its `available`"
+
+
 # -- ranges ---------------------------------------------------------------------------------------
 
 

@@ -263,7 +263,8 @@ def _question_html(lead: str, text: str) -> str:
 def _field(question: Question) -> Any:
     if question.choices:
         return widgets.RadioButtons(
-            options=list(question.choices),
+            # A label is plain text, without code.
+            options=[(choice.replace("`", ""), choice) for choice in question.choices],
             value=None,
             layout={"width": "max-content"},
             # A name for screen readers; the question itself stands above.

@@ -36,9 +36,9 @@ the worst there is, at 64 pointers for 3 octets; a list of empty lists takes 64 
 FIXED_MEMORY = 64 * 1024
 """What it may take besides: error texts, the reader itself, caches filled on first use."""
 
-SECONDS_PER_CASE = 20.0
-"""Of processor time, far above what a case takes, on a busy machine too; a hang is longer. What
-counts the memory makes everything several times slower and is not in it."""
+SECONDS_PER_CASE = 2.0
+"""Of processor time, far above what a case takes; a hang is longer. What counts the memory makes
+everything several times slower and is not in it."""
 
 _message = m.encode_message(
     [

@@ -171,20 +171,23 @@ def test_nobody_a_newcomer_and_one_who_has_gone(server):
     desk.close()
 
 
-def test_who_goes_while_a_picture_is_drawn_is_told_of(server, monkeypatch):
-    """The server's list may be older than its answer about one of the list."""
-    desk = frozen_wire(server)
-    with RawClient(server) as one, RawClient(server) as two:
-        one.open()
-        two.open()
-        until(lambda: server.connections() == ["c1", "c2"])
-        desk.refresh()
-        press(desk, "show:c1")
-        monkeypatch.setattr(server, "connections", lambda: ["c1", "c2"])
-        one.socket.close()
-        until(lambda: desk.connection == "c2")
-        until(lambda: "c1 is over; this is c2." in scene(desk)["idea"])
-    desk.close()
+def test_a_picture_is_of_one_moment(server, client, desk, monkeypatch):
+    """What comes while it is asked for is in its next: gates and frames never tell two stories."""
+    press(desk, "hold")
+    ask = server.ask
+
+    def and_then_a_frame_comes(question):
+        answer = ask(question)
+        held = len(ask(server.recording.rows))
+        client.amqp.begin()
+        client.flush()
+        until(lambda: len(ask(server.recording.rows)) > held)
+        return answer
+
+    monkeypatch.setattr(server, "ask", and_then_a_frame_comes)
+    desk.refresh()
+    monkeypatch.undo()
+    assert gate(desk, "c2b")["text"].startswith(f"{len(waiting(desk))} waiting")
 
 
 def test_many_frames_are_counted_and_few_are_drawn(desk, client, monkeypatch):

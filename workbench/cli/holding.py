@@ -30,12 +30,11 @@ def hold_by_hand(server: Any, lines: Iterable[str], say: Callable[[str], None]) 
     def look() -> None:
         for line in server.news():
             say(line)
-        for connection in server.connections():
-            picture = server.picture(connection)
-            for frame in [] if picture is None else _held(picture):
+        for wire in server.wires():
+            for frame in wire.held():
                 if frame.frame_id not in told:
                     told.add(frame.frame_id)
-                    say(f"{connection} {way_of(frame.direction)}: {in_a_line(frame)} waits")
+                    say(f"{wire.connection} {way_of(frame.direction)}: {in_a_line(frame)} waits")
 
     watch = server.watch(look)
     try:
@@ -48,10 +47,6 @@ def hold_by_hand(server: Any, lines: Iterable[str], say: Callable[[str], None]) 
         pass
     finally:
         watch.close()
-
-
-def _held(picture: Any) -> list[Any]:
-    return [frame for gate in picture.gates.values() for frame in gate.held]
 
 
 def _follow(server: Any, line: str) -> str:

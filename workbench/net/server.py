@@ -16,6 +16,7 @@ import threading
 import weakref
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
 from workbench import presets
@@ -34,6 +35,21 @@ ServerT = TypeVar("ServerT", bound=SocketServer)
 START_TIMEOUT_S = 10.0
 LOOPBACKS = frozenset({LOOPBACK, "::1", "localhost"})
 _RUNNING: weakref.WeakSet[LiveServer[Any]] = weakref.WeakSet()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Seen:
+    """One moment of a server.
+
+    Attributes:
+        connections: names of those that are open, in order of opening.
+        wire: of the connection that was asked for; None if no wire can be shown.
+        rows: the trace so far.
+    """
+
+    connections: list[str]
+    wire: WirePicture | None
+    rows: list[Any]
 
 
 class ServerHandle(ABC, Generic[ServerT]):
@@ -109,11 +125,34 @@ class ServerHandle(ABC, Generic[ServerT]):
         """Names of the connections that are open, in order of opening."""
         return self.ask(lambda: list(self.listener.connections))
 
-    def picture(self, connection: str, most: int = 100) -> WirePicture | None:
-        """What the wire of a connection looks like now; None if there is no such connection."""
-        with contextlib.suppress(WireError):
-            return self.wire(connection).picture(most)
-        return None
+    def see(self, connection: str | None = None, *, after: int = -1, most: int = 100) -> Seen:
+        """One moment: who is connected, what one of the wires looks like, and the trace so far.
+
+        Of a server that is stopped the trace alone is left.
+
+        Args:
+            connection: whose wire; where it is over, or None, the latest that has sent something.
+            after: only rows with a larger `seq`; none where nothing is recorded.
+            most: so many of the frames that wait are listed, per direction.
+        """
+
+        def look() -> Seen:
+            clients = self.listener.connections
+            wires = {
+                name: FrozenWire(lambda question: question(), client)  # this is the thread already
+                for name, client in clients.items()
+                if client.wire is not None
+            }
+            chosen = wires.get(connection or "", next(reversed(wires.values()), None))
+            wire = None if chosen is None else chosen.picture(most)
+            return Seen(connections=list(clients), wire=wire, rows=rows())
+
+        def rows() -> list[Any]:
+            return [] if self.recording is None else self.recording.rows(after)
+
+        with contextlib.suppress(ListenError):
+            return self.ask(look)
+        return Seen(connections=[], wire=None, rows=rows())  # stopped: the trace is left
 
     def freeze_new(self, on: bool = True) -> None:
         """Whether the gates of connections made from now on are closed from the first octet."""

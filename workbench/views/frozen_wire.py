@@ -42,15 +42,8 @@ class Server(Protocol):
     def freezes_new(self) -> bool:
         """Whether new connections find their gates closed."""
 
-    @property
-    def recording(self) -> Any:
-        """What keeps the trace, or None."""
-
-    def connections(self) -> list[str]:
-        """Names of those that are open."""
-
-    def picture(self, connection: str, most: int = ...) -> Any:
-        """What a wire looks like now, or None."""
+    def see(self, connection: str | None = ..., *, after: int = ..., most: int = ...) -> Any:
+        """One moment: the connections, the wire of one, and the trace so far."""
 
     def wire(self, connection: str) -> Any:
         """The hand on a wire."""
@@ -60,9 +53,6 @@ class Server(Protocol):
 
     def watch(self, look: Callable[[], None]) -> Any:
         """Call a function whenever there may be something new."""
-
-    def rows(self, after: int = ...) -> list[Any]:
-        """The trace so far."""
 
 
 class FrozenWire(StageWidget):
@@ -116,21 +106,17 @@ class FrozenWire(StageWidget):
 
     def _look(self) -> tuple[Live, str]:
         """The server as it is now, and what there is to be said of it."""
-        wire = None
-        try:
-            wire = self._choose_one() if self.server.running else None
-            if self.server.recording is not None:
-                for row in self.server.rows(self._seq):
-                    self._following.take(row)
-                    self._seq = row.seq
-                    while len(self._following) > MOST_ROWS:
-                        self._following.drop()
-        except Exception:
-            if self.server.running:
-                raise
-            wire = None  # it has been stopped in this very moment
-        if wire is None:
-            self.connection = None
+        seen = self.server.see(self.connection, after=self._seq, most=MOST_FRAMES)
+        wire, self._open = seen.wire, seen.connections
+        for row in seen.rows:
+            self._following.take(row)
+            self._seq = row.seq
+            while len(self._following) > MOST_ROWS:
+                self._following.drop()
+        over, self.connection = self.connection, None if wire is None else wire.connection
+        if over not in (None, self.connection):
+            self._over = over
+            self._said = "" if wire is None else say("wire.next", name=over, other=self.connection)
         live = Live(cut=self._following.cut(), connection=self.connection, wire=wire)
         if not self.server.running:
             self._said, told = "", say("wire.stopped")
@@ -145,21 +131,6 @@ class FrozenWire(StageWidget):
     def _nobody(self) -> str:
         """That nobody is connected."""
         return say("wire.over" if self._over else "wire.nobody-yet", name=self._over)
-
-    def _choose_one(self) -> Any:
-        """The wire that is shown: as chosen, while it lasts, else the latest; None without any."""
-        names, wire = [self.connection, *reversed(self.server.connections())], None
-        for name in names:
-            # What was open a moment ago may be over by now.
-            if name is not None and (wire := self.server.picture(name, MOST_FRAMES)) is not None:
-                break
-        else:
-            name = None
-        over, self.connection = self.connection, name
-        if over not in (None, name):
-            self._over = over
-            self._said = "" if name is None else say("wire.next", name=over, other=name)
-        return wire
 
     def _doc(self) -> Doc:
         """The scene, with the frames that wait and everything that can be done now."""
@@ -204,7 +175,7 @@ class FrozenWire(StageWidget):
             if points:
                 yield act("clear", "button", "stage", say("act.clear", points="; ".join(points)))
         yield act("new", "toggle", "stage", say("act.hold-new"), undo=say("act.let-new"))
-        for name in self.server.connections() if self.server.running else ():
+        for name in self._open:
             if name != self.connection:
                 yield act(f"show:{name}", "button", "stage", say("act.show", name=name))
 

@@ -20,7 +20,7 @@ def counters(rows, count):
     return [row[1:] for row in credit_rows(rows) if row.seq < count]
 
 
-@pytest.mark.parametrize("start", [0, 2**32 - 100])
+@pytest.mark.parametrize("start", [pytest.param(0, marks=pytest.mark.slow), 2**32 - 100])
 def test_a_stretched_run_has_the_counters_of_a_long_one(tmp_path, start):
     """Frame by frame, to the end of the long one, also where the count goes round."""
     long = played(400, initial_delivery_count=start)

@@ -57,7 +57,10 @@ def test_the_wire_alone_gives_the_recorded_ledgers(trace, rows, chunks):
 
 @pytest.mark.parametrize(
     "chunks",
-    [pytest.param(replace(CUT, rows=9), id="cut", marks=LONG), pytest.param(UNCUT, id="uncut")],
+    [
+        pytest.param(replace(CUT, rows=9), id="cut", marks=LONG),
+        pytest.param(UNCUT, id="uncut", marks=LONG),
+    ],
 )
 def test_a_plain_fold_gives_the_same_rows(trace, rows, chunks):
     """The Spark question and a fold written from the definitions agree in every column."""

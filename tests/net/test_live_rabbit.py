@@ -61,7 +61,7 @@ class Shuttle(MessagingHandler):
             event.connection.close()
 
 
-@pytest.mark.parametrize("prefetch", [10, 1000])
+@pytest.mark.parametrize("prefetch", [10, pytest.param(1000, marks=pytest.mark.slow)])
 def test_proton_sends_and_receives_2000_messages(broker, prefetch):
     """Both ways on one connection, credit topped up, over several grants and windows."""
     shuttle = Shuttle(broker.url, 2000, prefetch=prefetch)

@@ -21,7 +21,9 @@ BOUNDS = Bounds(states=120_000, octets=1_500_000_000)
         # Two messages and one crash, and the node comes back.
         {"commands": 2, "crashes": 1, "timeouts": 0, "comes_back": True},
         # One message, one crash, an election, and the node comes back at any time.
-        {"commands": 1, "crashes": 1, "timeouts": 1, "comes_back": True},
+        pytest.param(
+            {"commands": 1, "crashes": 1, "timeouts": 1, "comes_back": True}, marks=pytest.mark.slow
+        ),
     ],
     ids=lambda size: "-".join(f"{name}={value}" for name, value in size.items()),
 )

@@ -153,7 +153,14 @@ def test_all_moves_at_once_give_the_run_that_one_after_the_other_gives(
     assert trace_hash(at_once.rows) == trace_hash(single.rows)
 
 
-@pytest.mark.parametrize("name", [name for name in names() if get(name).actions])
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=pytest.mark.slow) if name == "emergency_brake" else name
+        for name in names()
+        if get(name).actions
+    ],
+)
 def test_acts_at_rest_are_the_same_at_once_and_one_by_one_in_every_scenario(name):
     """Any two acts that need no arguments: one run, or one refusal, whichever way."""
     begun = run(name)

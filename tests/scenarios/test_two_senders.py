@@ -79,6 +79,7 @@ def test_the_article_s_counts_come_out_of_the_mechanism():
     assert abs(found[QUORUM].residual) < 0.30
 
 
+@pytest.mark.slow
 def test_the_disk_decides_how_two_links_share_one_session():
     """A slower disk takes from the quorum link what it gives to the classic one: no more in all."""
     fast, article, slow = counts(fsync_us=3_000), counts(), counts(fsync_us=12_000)

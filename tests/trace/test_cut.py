@@ -29,6 +29,9 @@ from workbench.views.scene_walk import Walk
 CAPTURES = Path(__file__).resolve().parents[2] / "data" / "captures"
 MOST = 1_000  # rows of one scenario that are replayed again and again
 LONG = (
+    "emergency_brake",
+    "office",
+    "overload",
     "quorum_chaos",
     "one_sender_one_receiver",
     "multicast",

@@ -61,10 +61,13 @@ def violations_of(
         _beyond(sessions, F.col("sends"), "beyond-window", chunks),
         *_numbers(links, chunks),
         _never_sent(sessions),
-        *_handles(rows, chunks),
+        _handles(rows, chunks),
+        _too_high(rows, chunks),
         _unanswered(rows, chunks),
     ]
-    return reduce(lambda one, more: one.union(more), found)
+    clause = F.create_map(*(F.lit(word) for pair in CLAUSES.items() for word in pair))
+    every = reduce(lambda one, more: one.union(more), found)
+    return every.withColumn("clause", clause[F.col("what")])
 
 
 def beyond_credit(links: DataFrame, chunks: Chunks) -> DataFrame:
@@ -73,16 +76,17 @@ def beyond_credit(links: DataFrame, chunks: Chunks) -> DataFrame:
 
 
 def _breach(
-    rows: DataFrame, what: str, by: str = "null", certain: Column | None = None
+    rows: DataFrame, what: str | Column, by: str = "null", certain: Column | None = None
 ) -> DataFrame:
-    """Of the answer these rows, which all break one rule, by as much as an expression says."""
+    """Of the answer these rows, which each break a rule, by as much as an expression says."""
     # What has no link's name is said of no link.
     return rows.select(
         "run", "connection", "session", "link",
         F.expr("if(link is null, null, link_sender) as link_sender"),
         F.expr("if(link is null, null, attach_no) as attach_no"),
-        "seq", "frame_id", "from_peer", F.lit(what).alias("what"),
-        F.lit(CLAUSES[what]).alias("clause"), F.expr(f"cast({by} as long) as by"),
+        "seq", "frame_id", "from_peer",
+        (F.lit(what) if isinstance(what, str) else what).alias("what"),
+        F.expr(f"cast({by} as long) as by"),
         (F.lit(True) if certain is None else certain).alias("certain"),
     )  # fmt: skip
 
@@ -108,30 +112,23 @@ def _beyond(read: DataFrame, sends: Column, what: str, chunks: Chunks) -> DataFr
 
 def _numbers(links: DataFrame, chunks: Chunks) -> list[DataFrame]:
     """Delivery-ids: missing, or not the next."""
-    begun = senders(links).where("begins").withColumn("key", F.xxhash64(*SESSION))
-    number = F.col("delivery_id").cast("long")
-    kept = begun.select("run", *LINK[1:], "key", "seq", "frame_id", "from_peer", number.alias("id"))
-    read = segmented_scan(
-        kept, chunks, {"id": F.when(F.col("id").isNotNull(), F.struct(F.col("id").alias("id")))}
-    )
+    number = F.col("delivery_id").cast("long").alias("id")
+    begun = senders(links).where("begins").select(
+        "run", *LINK[1:], F.xxhash64(*SESSION).alias("key"), "seq", "frame_id", "from_peer", number
+    )  # fmt: skip
+    read = segmented_scan(begun, chunks, {"id": F.when(F.col("id").isNotNull(), F.struct("id"))})
     # Of a message of several frames, each that names an id names the first one's.
     goes_on = senders(links).where("sends")
-    first = F.when(F.col("begins"), F.struct(number.alias("id")))
     going = segmented_scan(
-        goes_on.select(
-            "run", *LINK[1:], "key", "seq", "frame_id", "from_peer", number.alias("id"), "begins",
-            first.alias("first_id"),
-        ),
-        chunks, {"first": F.col("first_id")},
+        goes_on.select("run", *LINK[1:], "key", "seq", "frame_id", "from_peer", number, "begins"),
+        chunks, {"first": F.when(F.col("begins"), F.struct("id"))},
     )  # fmt: skip
     moved = serials.signed(F.col("id"), F.col("was_first.id"))
     changed = going.where(~F.col("begins")).withColumn("off", moved).where("off <> 0")
     off = serials.signed(F.col("id"), serials.add(F.col("was_id.id"), F.lit(1)))
-    return [
-        _breach(begun.where(number.isNull()), "delivery-id-missing"),
-        _breach(changed, "delivery-id-changed", "off"),
-        _breach(read.withColumn("off", off).where("off <> 0"), "delivery-id-order", "off"),
-    ]
+    wrong = read.withColumn("off", off).where("id is null or off <> 0")
+    what = F.when(F.col("id").isNull(), "delivery-id-missing").otherwise("delivery-id-order")
+    return [_breach(wrong, what, "off"), _breach(changed, "delivery-id-changed", "off")]
 
 
 def _never_sent(sessions: DataFrame) -> DataFrame:
@@ -143,7 +140,7 @@ def _never_sent(sessions: DataFrame) -> DataFrame:
     return _breach(rows, "id-never-sent", "ahead")
 
 
-def _handles(rows: DataFrame, chunks: Chunks) -> list[DataFrame]:
+def _handles(rows: DataFrame, chunks: Chunks) -> DataFrame:
     """Frames whose handle stands for no link of their author's, or for another one."""
     begin, attach = F.col("kind") == "begin", F.col("kind") == "attach"
     said = rows.where(F.col("said") & F.col("session").isNotNull())
@@ -159,21 +156,20 @@ def _handles(rows: DataFrame, chunks: Chunks) -> list[DataFrame]:
     stands = F.when(attach, True).when(F.col("kind") == "detach", False)
     read = segmented_scan(named, chunks, {"stands": stands})
     there = F.coalesce("was_stands", F.lit(False))
-    return [
-        _breach(read.where(uses & ~there), "handle-unknown"),
-        _breach(read.where(attach & there), "handle-in-use"),
-        _too_high(rows, said, chunks),
-    ]
+    what = F.when(attach, "handle-in-use").otherwise("handle-unknown")
+    return _breach(read.where(attach == there), what)
 
 
-def _too_high(rows: DataFrame, said: DataFrame, chunks: Chunks) -> DataFrame:
+def _too_high(rows: DataFrame, chunks: Chunks) -> DataFrame:
     """Attaches with a handle beyond what the other end takes."""
     begun = (
         ~F.col("said") & (F.col("kind") == "begin") & F.col("from_peer").isNotNull()
-        & F.col("handle_max").isNotNull() & F.col("session").isNotNull()
+        & F.col("handle_max").isNotNull()
     )  # fmt: skip
-    attached = said.where((F.col("kind") == "attach") & F.col("handle").isNotNull())
-    both = rows.where(begun).unionByName(attached).withColumn("key", F.xxhash64(*SESSION))
+    attached = F.col("said") & (F.col("kind") == "attach") & F.col("handle").isNotNull()
+    both = rows.where(F.col("session").isNotNull() & (begun | attached)).withColumn(
+        "key", F.xxhash64(*SESSION)
+    )
     most = F.when(~F.col("said"), F.struct(F.col("handle_max").alias("most")))
     over = F.col("handle") - F.col("was_most.most")
     read = segmented_scan(both, chunks, {"most": most}).withColumn("over", over)

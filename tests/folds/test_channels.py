@@ -192,9 +192,11 @@ def test_the_page_of_a_capture_tells_of_channels(pika):
     assert set(names) == {"c1 published", "c1/1 published", "c1/1 delivered"}
     (confirmed,) = names["c1/1 published"].more
     assert confirmed.startswith("Confirmed after 133 µs typically, 2.3 s")
-    assert names["c1 published"].advice.startswith("The client waited for a resource alarm to end")
+    assert names["c1 published"].advice.startswith(
+        "The client waited 2.3 s for a resource alarm to end:"
+    )
     held = names["c1/1 delivered"]
-    assert held.advice.startswith("The broker waited for acknowledgements, 290 times, ")
+    assert held.advice.startswith("The broker waited 290 times; the longest wait, ")
     acknowledged, prefetched = held.more
     assert acknowledged.startswith("Acknowledged after 645 µs typically")
     assert prefetched.startswith("The limit was 10; it was reached 290 times")
@@ -274,7 +276,7 @@ def test_a_producer_that_qpid_s_java_broker_stops_waits_for_credit():
         ("link-credit", 1, "client")
     }
     told = next(link.advice for link in summarise(rows) if link.longest_brake is not None)
-    assert told.startswith("The client waited for the broker to give it credit, ")
+    assert told.startswith("The client waited 468 ms for the broker to give it credit: ")
     assert told.endswith(
         ": a queue above its maximum stops the sessions that publish to it."
         " Consume faster, or raise the queue's maximum."
@@ -301,7 +303,9 @@ def test_the_page_of_a_window_says_who_waited_how_long_why_and_what_to_change():
     names = {link.key.name: link for link in told.links}
     assert set(names) == {"c1/1 published", "c3/1 delivered"}
     held = names["c1/1 published"]
-    assert held.advice.startswith("The client waited for earlier transfers to complete, 7 times, ")
+    assert held.advice.startswith(
+        "The client waited 7 times; the longest wait, 130 ms, was for earlier transfers to "
+    )
     assert "its window was full" in held.advice
     assert "Consume faster, or raise the watermarks" in held.advice
     completed, window = held.more

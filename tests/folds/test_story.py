@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from tests.analysis.runs import acted, capture_rows
+from tests.analysis.runs import CAPTURES, acted, capture_rows
 from workbench import folds
 from workbench.capture.importer import import_capture
 from workbench.folds.story import story
@@ -70,9 +70,9 @@ def test_a_receiver_that_never_grants_is_named():
     assert link.more[0] == "Its receiver never granted credit."
 
 
-def test_a_closed_window_is_told_though_nobody_knows_that_anything_waited(repo):
+def test_a_closed_window_is_told_though_nobody_knows_that_anything_waited():
     """RabbitMQ closes it to a publisher in an alarm."""
-    rows = import_capture(repo / "data" / "captures" / "rmq43_f_memory_alarm.pcapng").rows
+    rows = import_capture(CAPTURES / "rmq43_f_memory_alarm.pcapng").rows
     publisher = next(one for one in story(rows).links if one.key.link_sender == "client")
     assert "session window was closed once, for 4.8 s at most" in " ".join(publisher.more)
     assert {one.what for one in publisher.intervals} == {"window closed"}
@@ -84,3 +84,98 @@ def test_nothing_to_tell_is_told():
     told = story(rows)
     assert told.brakes == ()
     assert "stall" not in told.headline or told.headline.startswith("No stall can be proved")
+
+
+def test_a_receiver_that_never_grants_leaves_its_sender_without_credit():
+    """From the attach to the end of the trace, though no grant was taken away again."""
+    rows = import_capture(CAPTURES / "rmq43_b_consumer_credit.pcapng").rows
+    told = story(lost(rows, end=next(row.seq for row in rows if row.kind == "flow")))
+    assert told.worst is not None
+    link, worst = told.worst
+    assert (worst.what, worst.lasts) == ("no credit", True)
+    assert told.headline.endswith("; no credit.")
+    assert link.more[-1].startswith("When the trace ends it has had no credit for ")
+
+
+def test_a_first_grant_that_comes_at_once_ends_no_wait():
+    """Each link is without credit until then."""
+    rows = acted("credit", "rmq4.3", {"messages": 3}, ("grant", {"link_credit": 10}))
+    (link,) = story(rows).links
+    assert "no credit" not in {one.what for one in link.intervals}
+
+
+def test_no_more_credit_is_asked_for_than_there_were_messages():
+    """The messages of a grant come in one burst; its pace is not the sender's."""
+    rows = import_capture(CAPTURES / "rmq43_b_consumer_credit.pcapng").rows
+    (asked,) = folds.grants(rows)
+    assert asked["credit_needed"] > asked["messages"] == 25
+    (link,) = story(rows).links
+    assert link.more[0] == (
+        "Its receiver granted credit 4 times, typically up to 4, when all was used up."
+    )
+
+
+def test_a_window_that_frames_have_used_up_is_not_taken_for_an_alarm():
+    """A broker short of memory says so itself, with a window of 0."""
+    rows = import_capture(CAPTURES / "rmq43_e_large_message_split.pcapng").rows
+    turned = {"client": "broker", "broker": "client", None: None}
+    rows = [
+        replace(row, from_peer=turned[row.from_peer], link_sender=turned[row.link_sender])
+        for row in rows
+    ]
+    told = " ".join(text for link in story(rows).links for text in link.more)
+    assert "Its session window was closed once, for 401 ms at most." in told
+
+
+def test_a_wait_that_began_when_nothing_was_to_be_sent_is_told_so():
+    """The broker had answered a drain, and a message came half a second later."""
+    rows = import_capture(CAPTURES / "rmq43_c_drain.pcapng").rows
+    told = story(rows)
+    assert told.headline.startswith("The longest time in which a message came and had to wait: 501")
+    assert told.headline.endswith("Nothing waited when it began.")
+    assert any("when a message came is not known" in text for text in told.links[0].more)
+
+
+def test_what_held_a_connection_is_told_of_its_channels_too():
+    """An alarm stops all that a client publishes on it."""
+    rows = import_capture(CAPTURES / "amqp091" / "rmq43_b1_amqp091_memory_alarm.pcapng").rows
+    links = {one.key.name: one for one in story(rows).links}
+    whole, channel = links["c1 published"], links["c1/1 published"]
+    assert whole.messages == channel.messages == 4
+    assert channel.advice == "Nothing held it but what held its connection: see c1 published."
+
+
+def test_errors_are_told_in_the_words_of_who_told_them():
+    """Replies to a client's mistakes; a good-bye is none."""
+    rows = import_capture(CAPTURES / "amqp091" / "rmq43_e1_amqp091_errors.pcapng").rows
+    told = story(rows).wrong
+    closes = [row for row in rows if row.kind in ("channel.close", "connection.close")]
+    assert len(told) == sum(row.frame_091["reply_code"] != 200 for row in closes)
+    assert told[0].endswith(": 406 PRECONDITION_FAILED - unknown delivery tag 99")
+
+
+def test_an_error_of_amqp_1_0_is_told_once_with_its_condition():
+    """Both ends have logged the detach."""
+    rows = acted("credit", "rmq4.3", {"messages": 3}, ("grant", {"link_credit": 5}))
+    error = '{"error":{"type":"error","condition":"amqp:not-found","description":"no queue"}}'
+    flows = [row for row in rows if row.kind == "flow"]
+    number = flows[0].frame_id
+    rows = [
+        replace(row, kind="detach", frame={"extra_json": error}) if row.frame_id == number else row
+        for row in rows
+    ]
+    assert [row.kind for row in rows].count("detach") == 2
+    (line,) = (text for text in story(rows).wrong if "amqp:not-found" in text)
+    assert line.endswith(": amqp:not-found: no queue")
+
+
+def test_a_broken_rule_is_named_with_its_clause_and_its_first_row():
+    """Here a delivery-id that is not the next one."""
+    rows = import_capture(CAPTURES / "rmq43_b_consumer_credit.pcapng").rows
+    first = next(row for row in rows if row.kind == "transfer")
+    wrong = replace(first, frame={**first.frame, "delivery_id": 7})
+    told = story([wrong if row is first else row for row in rows]).wrong
+    assert (
+        f"c1/1 {first.link}: the broker broke 2.6.12, delivery-id-order, once, first in row"
+        in (told[0])
+    )

@@ -41,6 +41,8 @@ NEAR = 3
 """Frames before and after it that the text tells of."""
 LINKS = 20
 """Links that the text tells of."""
+LINES = 20
+"""Errors and broken rules that it tells of."""
 
 
 class LookError(PlainError):
@@ -102,6 +104,10 @@ class Look:
             yield from _told("    ", link.advice, *link.more)
         if len(story.links) > LINKS:
             yield f"  ... and {len(story.links) - LINKS:,} more, which waited less"
+        if story.wrong:
+            yield from ("", "Errors and broken rules", *_told("  ", *story.wrong[:LINES]))
+        if len(story.wrong) > LINES:
+            yield f"  ... and {len(story.wrong) - LINES:,} more"
         yield from ("", "Stalls by brake", *_brakes(story))
         if story.worst is not None:
             yield from ("", "The worst frame")

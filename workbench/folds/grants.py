@@ -9,7 +9,7 @@ from typing import Any
 from workbench.trace.schema import Row
 
 from .counters import Counters
-from .intervals import Intervals, Span, over
+from .intervals import Intervals, Span, over, took
 from .latency import round_trips
 from .vantage import End, LinkKey, from_receiver, percentile
 
@@ -34,6 +34,24 @@ def zero_spans(rows: Sequence[Row]) -> dict[LinkKey, list[Span]]:
     return {key: one.zero.intervals for links in _links(rows) for key, one in links.items()}
 
 
+def without_credit(rows: Sequence[Row], prompt_us: int) -> dict[LinkKey, list[Span]]:
+    """When each link's credit was 0 between its attach and its end.
+
+    Args:
+        rows: a whole trace in order.
+        prompt_us: a first grant that comes so soon ends no wait.
+    """
+    return {
+        key: [
+            *(span for span in one.unheard.intervals
+              if one.first_heard is None or took(span) > prompt_us),
+            *one.zero.intervals,
+        ]
+        for links in _links(rows)
+        for key, one in links.items()
+    }  # fmt: skip
+
+
 def _links(rows: Sequence[Row]) -> Iterator[dict[LinkKey, _Grants]]:
     """What is gathered of the links of each end that sends."""
     for end, receivers in from_receiver(rows):
@@ -56,10 +74,10 @@ def _at_zero(end: End, links: dict[LinkKey, _Grants]) -> None:
     """What the sender knows: its messages, and when it had no credit."""
     for step in Counters(end).steps():
         row = step.row
-        if row.kind == "close":
-            over(row, (one.zero for one in links.values()))
-        if row.kind == "end":
-            over(row, (one.zero for key, one in links.items() if key.session == row.session))
+        if row.kind in ("close", "end"):
+            gone = (one for key, one in links.items()
+                    if row.kind == "close" or key.session == row.session)  # fmt: skip
+            over(row, (its for one in gone for its in one.without))
         if step.link is None:
             continue
         one = links.setdefault(step.link.key, _Grants())
@@ -70,12 +88,14 @@ def _at_zero(end: End, links: dict[LinkKey, _Grants]) -> None:
         credit = step.link.credit
         if step.grants and one.first_heard is None:
             one.first_heard = row.t_us
+        one.attached |= row.kind == "attach"
+        one.unheard.note(row, one.attached and one.first_heard is None)
         if one.first_heard is not None:
             one.zero.note(row, None if credit is None else credit == 0)
         if row.kind == "detach":
-            one.zero.finish(row)
+            over(row, one.without)
     if end.rows:
-        over(end.rows[-1], (one.zero for one in links.values()))
+        over(end.rows[-1], (its for one in links.values() for its in one.without))
 
 
 class _Grants:
@@ -83,14 +103,15 @@ class _Grants:
 
     def __init__(self) -> None:
         self.messages = 0
-        self.known = False
+        self.known = self.attached = False
         self.first_heard: int | None = None  # when the sender heard of its first grant
         self.last_transfer: int | None = None
         self.times: list[int] = []
         self.uppers: list[int | None] = []
         self.before: list[int | None] = []
         self.after: list[int | None] = []
-        self.zero = Intervals()
+        self.unheard, self.zero = Intervals(), Intervals()
+        self.without = (self.unheard, self.zero)
 
     def grant(self, t_us: int, upper: int | None, before: int | None, after: int | None) -> None:
         self.times.append(t_us)

@@ -6,21 +6,22 @@ worked out here that none of them says.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from workbench.trace.brakes import PREFETCH, QPID_WINDOW
-from workbench.trace.schema import CLIENT, Row
-from workbench.trace.words import duration
+from workbench.trace.schema import BROKER, Row
+from workbench.trace.words import duration, times
 
 from . import channels
-from .grants import grants, zero_spans
+from .grants import grants, without_credit
 from .intervals import Span, took
-from .stalls import stalls
-from .summary import summarise
-from .vantage import LinkKey, percentile
+from .stalls import PROMPT_US, stalls
+from .summary import LinkSummary, summarise
+from .vantage import LinkKey, percentile, value
 from .windows import directions
+from .wrong import wrong
 
 __all__ = ["BrakeSum", "Interval", "LinkStory", "Story", "story"]
 
@@ -45,6 +46,8 @@ class Interval:
         start_us, end_us: since and until when, microseconds since the run's start.
         seq: the row with which it began.
         stall: something is known to have waited.
+        late: it is known by what followed alone, and when it began nothing waited: for how long
+            something did is not known.
         lasts: nothing had ended it when the trace ended.
     """
 
@@ -54,6 +57,7 @@ class Interval:
     seq: int
     stall: bool
     lasts: bool = False
+    late: bool = False
 
     @property
     def lasted_us(self) -> int:
@@ -101,6 +105,7 @@ class Story:
         lasted_us: from its first row to its last.
         links: those that waited longest first.
         brakes: the one that took most time first.
+        wrong: errors that a peer told, and rules that were broken, a line each.
         worst: the longest stall with its link; without any, the longest time in which one could
             not have sent; None if there was none.
     """
@@ -109,6 +114,7 @@ class Story:
     lasted_us: int
     links: tuple[LinkStory, ...]
     brakes: tuple[BrakeSum, ...]
+    wrong: tuple[str, ...]
     worst: tuple[LinkStory, Interval] | None
 
     @property
@@ -122,6 +128,11 @@ class Story:
         where = (
             f"{duration(worst.lasted_us)} on {link.key.name}, from {worst.start_us / 1e6:.3f} s on"
         )
+        if worst.stall and worst.late:
+            return (
+                f"The longest time in which a message came and had to wait: {where}; blocked by"
+                f" {worst.what}. Nothing waited when it began."
+            )
         if worst.stall:
             return f"The longest stall: {where}; blocked by {worst.what}."
         return (
@@ -138,11 +149,14 @@ def story(rows: Sequence[Row]) -> Story:
     """
     found: dict[LinkKey, list[Interval]] = {}
     brakes: dict[str, BrakeSum] = {}
+    places = {(row.run, row.seq): row for row in rows}
     for stall in stalls(rows):
         key = LinkKey(*stall[:6])  # type: ignore[arg-type]
         interval = Interval(
             what=stall.brake, start_us=stall.start_us, end_us=stall.end_us, seq=stall.seq,
             stall=True, lasts=stall.release_frame_id is None,
+            late=stall.evidence == channels.LATER
+            and _none_waits(places[stall.run, stall.seq], stall.link_sender),
         )  # fmt: skip
         found.setdefault(key, []).append(interval)
         one = brakes.setdefault(stall.brake, BrakeSum(brake=stall.brake))
@@ -150,16 +164,22 @@ def story(rows: Sequence[Row]) -> Story:
         one.links.add(key)
         one.lost_us += interval.lasted_us
         one.longest_us = max(one.longest_us, interval.lasted_us)
-    without, last = zero_spans(rows), {row.run: row for row in rows}
+    without, last = without_credit(rows, PROMPT_US), {row.run: row for row in rows}
     closed: dict[tuple[Any, ...], list[Span]] = {
         (one.end.run, one.end.connection, one.session, one.end.peer): one.closed.intervals
         for one in directions(rows)
     }
     granted = {tuple(row[name] for name in LinkKey._fields): row for row in grants(rows)}
     answers, limits = channels.answered(rows), channels.limits(rows)
+    summaries = {
+        LinkKey(*(getattr(link, name) for name in LinkKey._fields)): link
+        for link in summarise(rows)
+    }
+    # Of a connection without links what held it held all of its channels.
+    whole = {key[:2] + key[4:5]: key for key in summaries if key.session is None}
     links = []
-    for link in summarise(rows):
-        key = LinkKey(*(getattr(link, name) for name in LinkKey._fields))
+    for key, link in summaries.items():
+        connection = whole.get(key[:2] + key[4:5])
         end = last[link.run]
         could_not = [
             *(_interval(NO_CREDIT, span, end) for span in without.get(key, ())),
@@ -171,10 +191,18 @@ def story(rows: Sequence[Row]) -> Story:
         if key.link is None:
             more = [*_answers(key, answers), *_limits(limits.get(key, []), found.get(key, []))]
         else:
-            more = [*_grants(granted.get(key)), *_closed(key, could_not), *_at_the_end(could_not)]
+            told = {one.seq for one in could_not if _says_closed(places[key.run, one.seq])}
+            more = [
+                *_grants(granted.get(key)), *_late(found.get(key, [])),
+                *_closed(could_not, told), *_at_the_end(could_not),
+            ]  # fmt: skip
         links.append(
             LinkStory(
-                key=key, messages=link.messages, advice=link.advice, more=tuple(more),
+                key=key, messages=_messages(key, summaries) if key == connection else link.messages,
+                advice=f"Nothing held it but what held its connection: see {connection.name}."
+                if connection not in (None, key) and not link.stalls
+                else link.advice,
+                more=tuple(more),
                 intervals=tuple(
                     sorted([*could_not, *found.get(key, ())], key=lambda one: one.start_us)
                 ),
@@ -187,7 +215,17 @@ def story(rows: Sequence[Row]) -> Story:
         lasted_us=rows[-1].t_us - rows[0].t_us if rows else 0,
         links=tuple(links),
         brakes=tuple(sorted(brakes.values(), key=lambda one: -one.lost_us)),
+        wrong=tuple(wrong(rows)),
         worst=worst,
+    )
+
+
+def _messages(whole: LinkKey, summaries: Mapping[LinkKey, LinkSummary]) -> int:
+    """Of a connection without links, in one direction: those of its channels."""
+    return sum(
+        link.messages
+        for key, link in summaries.items()
+        if key[:2] + key[4:5] == whole[:2] + whole[4:5]
     )
 
 
@@ -199,11 +237,11 @@ def _answers(key: LinkKey, answers: Mapping[str, channels.Begun]) -> Iterator[st
             continue
         (spans, unanswered), word = its[key], words[measure]
         if not spans:
-            yield f"None of them was {word}."
+            yield f"{'It' if len(unanswered) == 1 else 'None of them'} was never {word}."
             continue
-        times = [took(span) for span in spans]
-        text = f"{word.capitalize()} after {duration(percentile(times, 50) or 0)} typically"
-        text += f", {duration(max(times))} at most"
+        lasted = [took(span) for span in spans]
+        text = f"{word.capitalize()} after {duration(percentile(lasted, 50) or 0)} typically"
+        text += f", {duration(max(lasted))} at most"
         if unanswered:
             text += f"; {len(unanswered):,} never {'was' if len(unanswered) == 1 else 'were'}"
         yield f"{text}."
@@ -214,8 +252,8 @@ def _limits(limits: Sequence[int], intervals: Sequence[Interval]) -> Iterator[st
     told = " and then ".join(f"{limit:,}" if limit else "no limit" for limit in limits)
     full = [one.lasted_us for one in intervals if one.what in (PREFETCH, QPID_WINDOW)]
     if full and limits:
-        often = "once" if len(full) == 1 else f"{len(full):,} times"
-        yield f"The limit was {told}; it was reached {often}, for {duration(sum(full))} in all."
+        often, in_all = times(len(full)), duration(sum(full))
+        yield f"The limit was {told}; it was reached {often}, for {in_all} in all."
     elif limits:
         yield f"The limit was {told}; it held nothing back that can be proved."
 
@@ -230,15 +268,35 @@ def _interval(what: str, span: Span, end: Row) -> Interval:
 
 def _longest(link: LinkStory) -> Interval:
     """The longest stall; without one the longest time in which it could not have sent."""
-    return max(link.intervals, key=lambda one: (one.stall, one.lasted_us))
+    return max(link.intervals, key=_heavy)
 
 
-def _weight(link: LinkStory) -> tuple[bool, int]:
+def _heavy(one: Interval) -> tuple[bool, bool, int]:
+    return one.stall, one.stall and not one.late, one.lasted_us
+
+
+def _weight(link: LinkStory) -> tuple[bool, bool, int]:
     """Stalled links before others, and the longest wait before shorter ones."""
-    if not link.intervals:
-        return False, -1
-    longest = _longest(link)
-    return longest.stall, longest.lasted_us
+    return _heavy(_longest(link)) if link.intervals else (False, False, -1)
+
+
+def _none_waits(row: Row, sender: str | None) -> bool:
+    """The link's sender says in this row that it has nothing to send."""
+    return row.from_peer == sender and value(row, "available") == 0
+
+
+def _says_closed(row: Row) -> bool:
+    """The broker says so itself; else the frames sent have used the window up."""
+    said = row.kind in ("begin", "flow") and row.from_peer == BROKER
+    return said and value(row, "incoming_window") == 0
+
+
+def _late(intervals: Sequence[Interval]) -> Iterator[str]:
+    """How often it is not known how long something waited."""
+    late = sum(one.late for one in intervals)
+    if late:
+        often = "One of its waits" if late == 1 else f"{late:,} of its waits"
+        yield f"{often} began when nothing was to be sent; when a message came is not known."
 
 
 def _grants(row: dict[str, Any] | None) -> list[str]:
@@ -249,19 +307,22 @@ def _grants(row: dict[str, Any] | None) -> list[str]:
         return [f"Its receiver granted credit once: {row['granted'] or 0:,}."]
     granted = "" if row["granted"] is None else f", typically up to {row['granted']:,}"
     text = f"Its receiver granted credit {row['grants']:,} times{granted}, {_RULES[row['rule']]}"
-    if row["advice"] == "raise" and row["credit_needed"] is not None:
-        text += f"; to keep the sender going it takes about {row['credit_needed']:,}"
+    needed = row["credit_needed"]
+    # More than there are messages is the pace of a burst, and nothing to be asked for.
+    if row["advice"] == "raise" and needed is not None and needed <= row["messages"]:
+        text += f"; to keep the sender going it takes about {needed:,}"
     return [f"{text}."]
 
 
-def _closed(key: LinkKey, could_not: Sequence[Interval]) -> list[str]:
-    times = [one.lasted_us for one in could_not if one.what == CLOSED]
-    if not times:
+def _closed(could_not: Sequence[Interval], told: Container[int]) -> list[str]:
+    """How often the window was closed; `told` has the rows in which the broker says so itself."""
+    closed = [one for one in could_not if one.what == CLOSED]
+    if not closed:
         return []
-    often = "once" if len(times) == 1 else f"{len(times):,} times"
-    text = f"Its session window was closed {often}, for {duration(max(times))} at most"
-    if key.link_sender == CLIENT:
-        text += "; RabbitMQ does that to a publisher while memory or disk is short"
+    longest = duration(max(one.lasted_us for one in closed))
+    text = f"Its session window was closed {times(len(closed))}, for {longest} at most"
+    if any(one.seq in told for one in closed):
+        text += "; RabbitMQ says so to a publisher while memory or disk is short"
     return [f"{text}."]
 
 

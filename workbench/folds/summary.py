@@ -8,7 +8,7 @@ from typing import Any
 
 from workbench.trace.brakes import LINK_CREDIT
 from workbench.trace.schema import Row
-from workbench.trace.words import duration
+from workbench.trace.words import duration, times
 
 from .channels import carried
 from .credit import SENDER, credit_rows
@@ -68,13 +68,13 @@ def summarise(rows: Sequence[Row]) -> list[LinkSummary]:
     Args:
         rows: a whole trace in order.
     """
-    times = {(row.run, row.seq): row for row in rows}
+    places = {(row.run, row.seq): row for row in rows}
     found: dict[tuple[Any, ...], LinkSummary] = {}
     before: dict[tuple[Any, ...], tuple[int, int | None, int | None]] = {}
     for credit in credit_rows(rows):
         if credit.end != SENDER or credit.link is None:
             continue
-        key, row = credit[:6], times[credit.run, credit.seq]
+        key, row = credit[:6], places[credit.run, credit.seq]
         link = found.get(key)
         if link is None:
             link = found[key] = LinkSummary(
@@ -181,10 +181,13 @@ def advice(link: Mapping[str, Any]) -> str:
         return "Nothing that is known to have been ready had to wait."
     of_session = link["link"] is None and brake == LINK_CREDIT
     waited, why, change = _STOPPED if of_session else _WAITED[brake]
-    share = link["at_zero_us"] * 100 // (link["lasted_us"] or 1)
     longest = duration(link["longest_us"])
-    if link["stalls"] > 1:
-        longest = f"{link['stalls']:,} times, {longest} at most"
+    text = f"The {sender} waited {longest} {waited}"
+    if link["stalls"] > 1:  # for one thing or another
+        often = times(link["stalls"])
+        text = f"The {sender} waited {often}; the longest wait, {longest}, was {waited}"
+    text += f": {why}. {change}."
+    share = link["at_zero_us"] * 100 // (link["lasted_us"] or 1)
     if share and waited == "for credit":
-        longest += f"; it had no credit for {share}% of its time"
-    return f"The {sender} waited {waited}, {longest}: {why}. {change}."
+        text += f" It had no credit for {share}% of its time."
+    return text

@@ -54,6 +54,11 @@ def number(value: int) -> str:
     return f"{MINUS}{-value}" if value < 0 else str(value)
 
 
+def times(count: int) -> str:
+    """`once`, or `2 times`."""
+    return "once" if count == 1 else f"{count:,} times"
+
+
 def duration(time_us: int) -> str:
     """A time in the unit in which it is read best: `35 µs`, `240 ms`, `2.4 s`, `5.0 min`."""
     for unit, size, least in (("min", 60_000_000, 2), ("s", 1_000_000, 1), ("ms", 1_000, 1)):

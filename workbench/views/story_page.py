@@ -60,6 +60,8 @@ def report_html(story: Any, about: Sequence[str], unknown: Sequence[str]) -> str
         parts.append(
             f'<p class="soft">{len(story.links) - len(shown):,} more links waited less.</p>'
         )
+    if story.wrong:
+        parts += ["<h2>Errors and broken rules</h2>", _list(story.wrong)]
     parts += ["<h2>Stalls by brake</h2>", _brakes(story.brakes)]
     parts += [_more("What was read", others), _more("What this capture cannot tell", unknown)]
     return "".join(parts)
@@ -69,8 +71,11 @@ def _more(title: str, lines: Sequence[str]) -> str:
     """Lines that are there for whoever asks."""
     if not lines:
         return ""
-    items = "".join(f"<li>{_text(line)}</li>" for line in lines)
-    return f"<details><summary>{title} ({len(lines)})</summary><ul>{items}</ul></details>"
+    return f"<details><summary>{title} ({len(lines)})</summary>{_list(lines)}</details>"
+
+
+def _list(lines: Sequence[str]) -> str:
+    return f"<ul>{''.join(f'<li>{_text(line)}</li>' for line in lines)}</ul>"
 
 
 def _text(value: object) -> str:

@@ -130,8 +130,8 @@ class Story:
         )
         if worst.stall and worst.late:
             return (
-                f"The longest time in which a message came and had to wait: {where}; blocked by"
-                f" {worst.what}. Nothing waited when it began."
+                "No stall can be proved. The longest time in which a message may have come and"
+                f" waited: {where}; blocked by {worst.what}."
             )
         if worst.stall:
             return f"The longest stall: {where}; blocked by {worst.what}."
@@ -180,7 +180,7 @@ def story(rows: Sequence[Row]) -> Story:
     links = []
     for key, link in summaries.items():
         connection = whole.get(key[:2] + key[4:5])
-        end = last[link.run]
+        end, held = last[link.run], found.get(key, [])
         could_not = [
             *(_interval(NO_CREDIT, span, end) for span in without.get(key, ())),
             *(
@@ -189,23 +189,16 @@ def story(rows: Sequence[Row]) -> Story:
             ),
         ]
         if key.link is None:
-            more = [*_answers(key, answers), *_limits(limits.get(key, []), found.get(key, []))]
+            more = [*_answers(key, answers), *_limits(limits.get(key, []), held)]
         else:
             told = {one.seq for one in could_not if _says_closed(places[key.run, one.seq])}
-            more = [
-                *_grants(granted.get(key)), *_late(found.get(key, [])),
-                *_closed(could_not, told), *_at_the_end(could_not),
-            ]  # fmt: skip
+            more = [*_grants(granted.get(key)), *_closed(could_not, told), *_at_the_end(could_not)]
         links.append(
             LinkStory(
                 key=key, messages=_messages(key, summaries) if key == connection else link.messages,
-                advice=f"Nothing held it but what held its connection: see {connection.name}."
-                if connection not in (None, key) and not link.stalls
-                else link.advice,
+                advice=_advice(link, held, None if connection == key else connection),
                 more=tuple(more),
-                intervals=tuple(
-                    sorted([*could_not, *found.get(key, ())], key=lambda one: one.start_us)
-                ),
+                intervals=tuple(sorted([*could_not, *held], key=lambda one: one.start_us)),
             )
         )  # fmt: skip
     links.sort(key=_weight, reverse=True)
@@ -218,6 +211,21 @@ def story(rows: Sequence[Row]) -> Story:
         wrong=tuple(wrong(rows)),
         worst=worst,
     )
+
+
+def _advice(link: LinkSummary, held: Sequence[Interval], whole: LinkKey | None) -> str:
+    """What is to be said of what held it; `whole` is a connection without links that was held."""
+    if not held and whole is not None:
+        return f"Nothing held it but what held its connection: see {whole.name}."
+    late = sum(one.late for one in held)
+    if late and late == len(held):
+        longest = duration(max(one.lasted_us for one in held))
+        return (
+            f"The {link.link_sender} had nothing to send when it was stopped. Messages came"
+            f" later and may have waited, {times(late)}, for {longest} at most."
+        )
+    more = f" Of these waits {late:,} began when nothing was to be sent." if late else ""
+    return f"{link.advice}{more}"
 
 
 def _messages(whole: LinkKey, summaries: Mapping[LinkKey, LinkSummary]) -> int:
@@ -289,14 +297,6 @@ def _says_closed(row: Row) -> bool:
     """The broker says so itself; else the frames sent have used the window up."""
     said = row.kind in ("begin", "flow") and row.from_peer == BROKER
     return said and value(row, "incoming_window") == 0
-
-
-def _late(intervals: Sequence[Interval]) -> Iterator[str]:
-    """How often it is not known how long something waited."""
-    late = sum(one.late for one in intervals)
-    if late:
-        often = "One of its waits" if late == 1 else f"{late:,} of its waits"
-        yield f"{often} began when nothing was to be sent; when a message came is not known."
 
 
 def _grants(row: dict[str, Any] | None) -> list[str]:

@@ -19,6 +19,7 @@ from workbench.scenarios.registry import get
 from workbench.scenarios.run import step_of
 from workbench.trace import brakes
 from workbench.trace.braking import held_by, links_of
+from workbench.trace.cut import cut_rows
 from workbench.trace.fold import Fold, Scope
 from workbench.trace.schema import AMQP_0_10, RECEIVED, SENT, Row
 from workbench.views.scene import (
@@ -430,6 +431,22 @@ def test_a_capture_is_drawn_from_what_it_tells(name):
     assert {link.connection for link in links.values()} <= drawn
     frames = {str(row.frame_id) for row in rows if row.is_frame and row.connection in drawn}
     assert {frame["id"] for frame in doc["branches"][0]["frames"]} == frames
+
+
+def test_of_a_captured_link_the_senders_count_is_told_and_none_of_the_receivers():
+    """What a capture tells is the sender's; what nobody tells is not drawn as nothing."""
+    rows = import_capture(CAPTURES / "rmq43_b_consumer_credit.pcapng").rows
+    nodes = list(resolved(scene(rows)))[23]["nodes"]
+    assert nodes["broker"]["facts"] == ["10 unsettled"]
+    assert nodes["client:c1"]["facts"] == ["10 received"]
+    cut = cut_rows(rows, 23, first=20)
+    nodes = list(resolved(scene(cut)))[3]["nodes"]
+    assert nodes["broker"]["facts"] == ["10 unsettled"]
+    assert nodes["client:c1"]["facts"] == []
+    publishes = import_capture(CAPTURES / "rmq43_a_publisher_grants.pcapng").rows
+    doc = scene([row for row in publishes if row.link in (None, "snd-1-/queues/cap_aq")])
+    VALIDATOR.validate(doc)
+    assert list(resolved(doc))[-1]["nodes"]["client:c1"]["items"] is None
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,7 @@ from tests.amqp091.corpus import corpus
 from tests.amqp091.streams import FOLDER
 from workbench.amqp091.frame import encode_item
 from workbench.capture.importer import import_capture
+from workbench.trace.cut import cut_rows
 from workbench.trace.octets import places
 from workbench.views.scene import resolved, scene, schema
 
@@ -49,6 +50,18 @@ def test_who_publishes_without_a_consumer_stands_left():
     assert doc["lines"] == []
     assert states[-1]["nodes"]["client:c1"]["facts"] == ["64 published"]
     assert "no credit for publishers" in doc["idea"]
+
+
+def test_a_slice_counts_no_deliveries_for_it_has_not_seen_those_before():
+    """From the first row on they are counted."""
+    rows = import_capture(FOLDER / "rmq43_q1_amqp091_prefetch_and_ack.pcapng").rows
+    facts = [
+        list(resolved(scene(cut_rows(rows, 60, first=first), octets=False)))[-1]["nodes"][
+            "client:c1"
+        ]["facts"]
+        for first in (0, 50)
+    ]
+    assert facts == [["28 delivered"], []]
 
 
 def test_the_fields_of_every_frame_cover_its_octets():

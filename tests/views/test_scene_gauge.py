@@ -3,8 +3,10 @@
 import jsonschema
 
 from tests.views.stage_runs import RUNS
+from workbench.capture.importer import import_capture
 from workbench.scenarios import run
 from workbench.trace.cut import cut_rows
+from workbench.trace.pcapng_out import export
 from workbench.views.scene import resolved, scene, schema
 
 
@@ -106,6 +108,17 @@ def test_a_subscriber_s_credit_is_a_limit_that_a_flow_moves_on():
     messages = [frame for frame in doc["branches"][0]["frames"] if frame["kind"] == "message"]
     assert [frame["short"] for frame in messages] == [f"message {n}" for n in (1, 2, 3, 4)]
     assert "credit for 0 more; in octets: 132" in doc["branches"][0]["steps"][-1]["in_words"]
+
+
+def test_of_a_captured_subscription_the_depth_of_the_queue_is_not_known(tmp_path):
+    """It is in no frame; nor is credit, before a flow has given some."""
+    export(run("qpid_credit").then("flow", value=4).rows, tmp_path / "c.pcapng")
+    doc = scene(import_capture(tmp_path / "c.pcapng"), octets=False)
+    jsonschema.validate(doc, schema())
+    first, *_, last_state = (state["nodes"]["broker"] for state in resolved(doc))
+    assert (first["facts"], first["items"]) == ([], None)
+    assert (last_state["facts"], last_state["items"]) == (["credit in octets: none"], None)
+    assert doc["branches"][0]["steps"][0]["in_words"].startswith("Subscriber: ")
 
 
 def test_a_broker_that_stops_sessions_is_drawn_as_what_it_does():

@@ -200,7 +200,7 @@ class ChannelPicture(LinkPicture):
         """A party's words."""
         wires = {wire for wire, ends in self.wires.items() if name in ends}
         facts = []
-        if name != BROKER:
+        if name != BROKER and self.walk.from_start:
             got = sum(self._delivered[wire] for wire in wires)
             gave = sum(self._published[wire] for wire in wires)
             facts = [say("fact.published", n=gave)] if gave else []

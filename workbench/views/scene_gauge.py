@@ -522,18 +522,20 @@ class SubscriberPicture(LinkPicture):
                 say("fact.accepted", n=self._accepted),
             )
             return {"facts": [got, accepted]}
-        ready = next(iter(self._ready().values()), 0)
+        ready = next(iter(self._ready().values()), None)
         octets = self.credit.octets
         some = "-unlimited" if octets == NO_LIMIT else "" if octets else "-none"
-        facts = [say("fact.ready", n=ready), say(f"fact.octets{some}", n=octets)]
+        facts = [] if ready is None else [say("fact.ready", n=ready)]
+        facts += [] if octets is None else [say(f"fact.octets{some}", n=octets)]
         return {"facts": facts, "items": ready}
 
     def words(self) -> str:
         """The whole state in words."""
-        (made, limit), *_ = self.credit.state()["ends"].values() or [(0, 0)]
         octets = self.credit.octets
-        told = {"n": made, "more": limit - made, "octets": octets or 0}
         some = "-unlimited" if octets == NO_LIMIT else ""
-        broker = say(f"subscription-words.broker{some}", **told)
-        subscriber = say("subscription-words.subscriber", got=self._got, accepted=self._accepted)
-        return f"{broker} {subscriber}"
+        parts = [
+            say(f"subscription-words.broker{some}", n=made, more=limit - made, octets=octets or 0)
+            for made, limit in self.credit.state()["ends"].values()
+        ]
+        told = say("subscription-words.subscriber", got=self._got, accepted=self._accepted)
+        return " ".join([*parts, told])

@@ -714,9 +714,9 @@ class LinkPicture:
         if sends:
             state |= self._brakes(sends)
         if name == BROKER and len(self._queues) == 1:
-            state["items"] = next(iter(self._ready().values()), 0)
+            state["items"] = next(iter(self._ready().values()), None)
         elif len(sends) == 1 and name != BROKER:
-            state["items"] = self.walk.number(name, sends[0], "available") or 0
+            state["items"] = self.walk.number(name, sends[0], "available")
         return state
 
     def _brakes(self, sends: Sequence[Scope]) -> Doc:
@@ -762,11 +762,14 @@ class LinkPicture:
                 over = "" if len(sends) == 1 else "-over"
                 facts.append(say(f"fact.to-send{over}", n=number, link=visible(link.link)))
         got = sum(self._received.get(link, 0) for link in takes)
-        if takes and self.walk.cut is None:  # a part of a run does not tell of those before it
+        if takes and self.walk.from_start:
             facts.append(say("fact.received", n=got))
-        open_ = sum(self.walk.number(name, link, "unsettled") or 0 for link in takes)
-        if takes and name != BROKER:
-            facts.append(say("fact.unsettled", n=open_))
+        # A capture tells of the sender's end alone.
+        ends = sends if self.walk.captured else takes if name != BROKER else ()
+        counters = [self.walk.counters(name, link) for link in ends]
+        open_ = [one["unsettled"] for one in counters if "unsettled" in one]
+        if open_ and None not in open_:
+            facts.append(say("fact.unsettled", n=sum(map(int, open_))))
         return facts[:3]
 
     def _counters(self) -> Doc:

@@ -246,6 +246,7 @@ class Walk:
         folding: the counters after it.
         gates: what a hand holds after it.
         explanation: the row in words.
+        captured: a capture tells it, and no end itself.
     """
 
     rows: Sequence[Row]
@@ -260,8 +261,8 @@ class Walk:
     folding: Fold = field(init=False)
     gates: Gates = field(init=False)
     explanation: Explanation | None = None
+    captured: bool = field(init=False)
     _braking: dict[Scope, Braking] = field(init=False)
-    _captured: bool = False
 
     def __post_init__(self) -> None:
         earlier = self.cut.earlier if self.cut is not None else Earlier()
@@ -276,8 +277,8 @@ class Walk:
         self.links = list(dict.fromkeys([*told, *links_of(self.rows)]))
         self.begins = first_frames(self.rows)
         self.ends = dict(earlier.ends)
-        self._captured = any(vantage == WIRE_VANTAGE for vantage, _ in start.ledgers)
-        if self._captured:
+        self.captured = any(vantage == WIRE_VANTAGE for vantage, _ in start.ledgers)
+        if self.captured:
             for link in told:
                 self._see(link.connection)
         for row in self.rows:
@@ -286,7 +287,7 @@ class Walk:
                 self.ends.setdefault((row.connection, peer), row.vantage)
             elif row.event == OBSERVED:
                 self._see(row.connection)
-                self._captured = True
+                self.captured = True
         self._braking = {link: Braking(link, start, earlier.blocking) for link in self.links}
 
     def _see(self, connection: str | None) -> None:
@@ -304,6 +305,11 @@ class Walk:
             for braking in self._braking.values():
                 braking.apply(row)
             yield row
+
+    @property
+    def from_start(self) -> bool:
+        """Whether nothing to be counted came before the rows."""
+        return self.cut is None or not self.cut.start.ledgers
 
     @property
     def row(self) -> Row:
@@ -324,7 +330,7 @@ class Walk:
 
         A capture tells those of a link's sender alone, and of a session those of each end.
         """
-        if not self._captured or vantage is None:
+        if not self.captured or vantage is None:
             return self.folding.ledgers.get((vantage or "", scope), {})
         if scope.group == LINK and self.vantages(scope)[0] != vantage:
             return {}

@@ -290,7 +290,7 @@ function diskMark(view, id, name, x, y, w, height, text) {
   );
 }
 function items(state, x, y, w, height) {
-  if (state.items === void 0) return null;
+  if (state.items == null) return null;
   if (typeof state.items === "number") {
     const cols = Math.floor((w - 8) / 16), rows2 = Math.max(1, Math.floor(height / 17)), most = cols * rows2, shown = Math.min(state.items, most);
     return G({ key: "items" }, P(`M${x} ${y}h${w}v${height}h${-w}`, "thin f-none"), Array.from({ length: shown }, (_, i) => C(x + w - 12 - i % cols * 16, y + height / 2 + (Math.floor(i / cols) - (Math.min(rows2, Math.ceil(shown / cols)) - 1) / 2) * 16, 6, "f-sndsoft k-snd w2", { key: i })));
@@ -685,7 +685,7 @@ function party(view, node, { x, y, w, h: high }) {
   buttons.forEach((act, i) => kids.push(low ? button(view, act, x + w - 44, y + high - 36, 34, true) : stacked ? button(view, act, x + 10, floor - 3 - 30 * (buttons.length - i), wides[i] - (rest && i === buttons.length - 1 ? Math.max(0, wides[i] - w + 54) : 0), true) : button(view, act, x + w - one - 10, y + high - 46, one, true)));
   if (rest) kids.push(more(view, node, low ? x + w - 80 : stacked || !buttons.length ? x + w - 38 : x + w - one - 45, low ? y + high - 36 : stacked || !buttons.length ? floor - 33 : y + high - 46));
   if (high < 66 && facts.length) kids.push(fact(facts.shift(), 8, x + w - 12, y + 41, "end"));
-  const first = state.items === void 0 ? top + 10 : low ? y + high - 14 : top + tall + 24;
+  const first = state.items == null ? top + 10 : low ? y + high - 14 : top + tall + 24;
   if (!stacked) facts.slice(0, low ? 1 : 2).forEach((text, i) => {
     const at2 = first + i * 16, taken = at2 > y + high - 52 ? right : 0;
     if (textWidth(text, 12) < w - 24 - taken || !taken) kids.push(fact(fit(text, w - 24 - taken, 12), i, x + 12, at2));

@@ -54,7 +54,7 @@ function party(view: View, node: Node, { x, y, w, h: high }: Box): Kid {
   if (rest) kids.push(more(view, node, low ? x + w - 80 : stacked || !buttons.length ? x + w - 38 : x + w - one - 45, low ? y + high - 36 : stacked || !buttons.length ? floor - 33 : y + high - 46));
   // A box of a name and a word has no line of its own for what it counts.
   if (high < 66 && facts.length) kids.push(fact(facts.shift()!, 8, x + w - 12, y + 41, "end"));
-  const first = state.items === undefined ? top + 10 : low ? y + high - 14 : top + tall + 24;
+  const first = state.items == null ? top + 10 : low ? y + high - 14 : top + tall + 24;
   if (!stacked) facts.slice(0, low ? 1 : 2).forEach((text, i) => { const at = first + i * 16, taken = at > y + high - 52 ? right : 0; if (textWidth(text, 12) < w - 24 - taken || !taken) kids.push(fact(fit(text, w - 24 - taken, 12), i, x + 12, at)); });
   return G({ key: `party ${node.id}` }, kids);
 }

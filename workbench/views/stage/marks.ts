@@ -167,7 +167,7 @@ export function diskMark(view: View, id: string, name: string, x: number, y: num
 
 /** Cells in a node: ready messages, frames of a message, places of a window. At most two rows. */
 export function items(state: NodeState, x: number, y: number, w: number, height: number): VNode | null {
-  if (state.items === undefined) return null;
+  if (state.items == null) return null;
   if (typeof state.items === "number") {
     const cols = Math.floor((w - 8) / 16), rows = Math.max(1, Math.floor(height / 17)), most = cols * rows, shown = Math.min(state.items, most);
     return G({ key: "items" }, P(`M${x} ${y}h${w}v${height}h${-w}`, "thin f-none"), Array.from({ length: shown }, (_, i) =>

@@ -299,8 +299,8 @@ export interface NodeState {
   /** short lines, at most three: "3 ready", "1 received" */
   facts?: string[];
   /** small cells: messages that are ready, frames of a message, places of a window. A number: so many
-      full ones. Otherwise text and state of each */
-  items?: number | [string, "full" | "hollow" | "empty" | "held"][];
+      full ones; null: not known. Otherwise text and state of each */
+  items?: number | [string, "full" | "hollow" | "empty" | "held"][] | null;
   /** what blocks it, in words; takes the place of `going` */
   blocked?: string | null;
   /** what it does when nothing blocks it: "may send" */

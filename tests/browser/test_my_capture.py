@@ -14,7 +14,7 @@ def test_a_capture_that_is_handed_over_is_told_and_opened(lab_page, repo):
     chosen(lab_page, desk, capture)
     desk.locator(".story").get_by_text("The broker waited 4 times").wait_for()
     desk.get_by_role("status").get_by_text("was read.").wait_for()
-    desk.locator(".wst-now").get_by_text("step 24").wait_for()
+    desk.locator(".wst-now").get_by_text("row 23").wait_for()
     other = lab_page.root / "notes.pcap"
     other.write_bytes(b"GET / HTTP/1.1")
     chosen(lab_page, desk, other)

@@ -15,6 +15,7 @@ from tests.conftest import REPO
 from tests.views.stage_runs import RUNS
 from workbench import import_capture
 from workbench.scenarios import run
+from workbench.trace.cut import cut_rows
 from workbench.views import scene as scenes
 from workbench.views.scene_acts import parameter_docs
 from workbench.views.stage_page import stage_page
@@ -921,6 +922,16 @@ def test_a_scene_that_cannot_be_unpacked_leaves_the_one_before_it(opened):
     page.wait_for_selector("body[data-saved^='0 ']")
     page.evaluate("() => { traits.cursor = 32; tell('change:cursor'); }")
     assert sentence(page) == scene_of("credit")["branches"][0]["steps"][32]["sentence"]
+
+
+def test_a_slice_has_the_rows_and_the_time_of_its_run(opened):
+    """They are those that the text about a trace tells."""
+    rows = import_capture(CAPTURES / "rmq43_a_publisher_grants.pcapng").rows
+    page = opened(scenes.scene(cut_rows(rows, 493, first=293)))
+    page.evaluate("() => stage.set(200)")
+    assert page.locator(".wst-now").inner_text().split("\n") == ["2624.2 ms", "row 493"]
+    page.get_by_role("button", name="Log").click()
+    assert page.locator(".wst-log .now .t").inner_text() == "2624.2 ms"
 
 
 @pytest.mark.slow

@@ -271,7 +271,7 @@ def test_secrets_are_not_shown(capsys, made):
         (["mixed"], 1, "is not a Parquet file"),
         (["nothing"], 1, "no Parquet file"),
         (["run.parquet", "--at", "-1"], 2, "legal: 0 to "),
-        (["run.parquet", "--at", "99999"], 2, "step 99999 is not in this trace"),
+        (["run.parquet", "--at", "99999"], 2, "row 99999 is not in this trace"),
         (["run.parquet", "--run", "nobody"], 2, "no run 'nobody'"),
         (["both.parquet", "--at", "3"], 2, "holds 2 runs; choose one with --run"),
     ],

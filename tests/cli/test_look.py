@@ -15,6 +15,7 @@ from workbench.exercises.capture_desk import CaptureDesk
 from workbench.trace import files
 from workbench.trace.cut import cut
 from workbench.views.opening import scene_of
+from workbench.views.stills import scene_still
 
 
 def scene_in(page):
@@ -41,12 +42,12 @@ def test_the_text_begins_with_the_worst_and_ends_with_what_was_read(capture, cap
         told.index(words)
         for words in (
             "The broker waited 4 times", "Its receiver granted credit 4 times",
-            "Stalls by brake", "link-credit  4", "The worst frame", "step 20", "step 23",
-            "delivery-id              9", "step 26", "What it cannot tell", "What was read",
+            "Stalls by brake", "link-credit  4", "The worst frame", "row 20", "row 23",
+            "delivery-id              9", "row 26", "What it cannot tell", "What was read",
         )
     ]  # fmt: skip
     assert order == sorted(order)
-    assert "step 27" not in told
+    assert "row 27" not in told
 
 
 def test_the_page_opens_at_the_worst_frame(capture, tmp_path, capsys):
@@ -73,6 +74,19 @@ def test_the_page_shows_what_a_row_of_the_same_trace_opens_with(repo, tmp_path):
     doc, place = scene_of(opened, title=looked.name)
     assert place == opened.place
     assert scene_in(looked.page()) == doc
+
+
+@pytest.mark.parametrize("name", ["rmq43_a_publisher_grants", "rmq43_c_drain"])
+def test_text_and_page_call_the_worst_frame_by_the_same_row(repo, name):
+    """Also where the page shows a slice, or one connection of several: `show --at` takes it."""
+    looked = workbench.look(repo / "data" / "captures" / f"{name}.pcapng")
+    seq = looked.story.worst[1].seq
+    assert f"  row {seq}  t=" in "\n".join(looked.text())
+    doc, place = scene_of(looked.opened())
+    assert doc["branches"][0]["steps"][place]["row"] == seq
+    told = scene_still(doc, place)
+    assert f"row {seq} · t = " in told
+    assert f"> {seq:>4}  " in told
 
 
 def test_hostile_names_stay_text(capture, tmp_path, capsys):

@@ -1,4 +1,4 @@
-"""One step of a trace on the terminal, with the steps round it, and what is refused."""
+"""One row of a trace on the terminal, with the rows round it, and what is refused."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ def test_the_step_of_a_stall_is_told_with_both_ends_counters(
     stall = stalls(files.read(trace))[0]
     assert main(["show", str(trace), "--run", stall.run, "--at", str(stall.seq)]) == 0
     out = capsys.readouterr().out.splitlines()
-    assert out[0].startswith(f"step {stall.seq} ")
+    assert out[0].startswith(f"row {stall.seq} ")
     assert any("held by" in line and stall.brake in line for line in out)
 
 
 def test_the_steps_round_it_are_told_too(capsys: pytest.CaptureFixture[str], trace: Path) -> None:
     """In order, the one that is asked for in full."""
     assert main(["show", str(trace), "--at", "30", "--around", "2"]) == 0
-    steps = [line for line in capsys.readouterr().out.splitlines() if line.startswith("step ")]
+    steps = [line for line in capsys.readouterr().out.splitlines() if line.startswith("row ")]
     assert [line.split()[1] for line in steps] == ["28", "29", "30", "31", "32"]
 
 

@@ -296,8 +296,8 @@ def test_runs_of_several_files_in_a_folder(tmp_path: Path) -> None:
     [
         (3, "nobody", "no run 'nobody' in it; there are: one, two"),
         (3, None, "holds 2 runs; choose one with --run: one, two"),
-        (-1, "one", "step -1 is not in this trace; legal: 0 to"),
-        (10**6, "two", "step 1000000 is not in this trace; legal: 0 to"),
+        (-1, "one", "row -1 is not in this trace; legal: 0 to"),
+        (10**6, "two", "row 1000000 is not in this trace; legal: 0 to"),
     ],
 )
 def test_a_place_that_is_not_there_is_told_in_one_line(
@@ -330,7 +330,7 @@ def test_a_row_that_was_lost_is_told(tmp_path: Path) -> None:
     """A recorder whose disk was full drops rows; those after them still open."""
     rows = rows_of("handover")
     path = written(tmp_path, [*rows[:20], *rows[25:]], 7)
-    with pytest.raises(cutting.StepError, match="step 22 is missing"):
+    with pytest.raises(cutting.StepError, match="row 22 is missing"):
         cut(path, 22)
     assert cut(path, 27, around=4).row == rows[27]
 

@@ -18,13 +18,13 @@ def test_race_reads_as_a_story():
     """Who did what, what it means, whose credit moved, with the formula's numbers."""
     lines = list(transcript(race()))
     assert lines[2] == (
-        "step 2  t=0.200 ms  client:receiver sent flow(handle=0, delivery-count=20,"
+        "row 2  t=0.200 ms  client:receiver sent flow(handle=0, delivery-count=20,"
         " link-credit=6): The receiver raises its credit from 3 to 6: the new number takes the"
         " place of the old one, so 6 messages may come, not 9. The sender does not know yet;"
         " receiver's credit 3 → 6  [20 + 6 = 26]"
     )
     assert lines[4] == (
-        "step 4  t=0.400 ms  broker received flow(handle=0, delivery-count=20, link-credit=6):"
+        "row 4  t=0.400 ms  broker received flow(handle=0, delivery-count=20, link-credit=6):"
         " The grant reaches the sender: it may send 5 messages more, not 6, for it has sent 1"
         " that the flow does not count. 1 transfer frame is still on the way to the receiver, so"
         " the ends differ; sender's credit 2 → 5  [20 + 6 − 21 = 5]"

@@ -187,7 +187,7 @@ def test_a_row_of_compare_needs_its_own_two_traces(two_sides: Any, trace: Path) 
     assert text.startswith(f"{trace}: no run 'elsewhere' in it; there are: ")
     assert text.endswith("(given as the right trace)")
     text = refused(rows["duration_us"], paths[::-1], side="left")
-    assert f"{paths[1]}: the row is of another trace: step " in text
+    assert f"{paths[1]}: the row is of another trace: row " in text
     text = refused(rows["duration_us"], paths[::-1], side="right")
     assert text.startswith(f"{paths[0]}: step ")
     alone = {"run": frames["left_run"], "seq": 4}
@@ -316,7 +316,7 @@ def test_rows_of_spark_pandas_and_python_are_alike(rows: list[Any]) -> None:
     ("row", "telling"),
     [
         ({"run": "elsewhere", "seq": 3}, "no run 'elsewhere' in it; there are: "),
-        ({"run": "{run}", "seq": 10**9}, "step 1000000000 is not in this trace; legal: 0 to "),
+        ({"run": "{run}", "seq": 10**9}, "row 1000000000 is not in this trace; legal: 0 to "),
         ({"run": "{run}", "seq": 4, "frame_id": 10**9}, "the row is of another trace: it tells of"),
         ({"run": "{run}", "seq": 20, "connection": "c77"}, "it tells of connection c77"),
         ({"run": "{run}", "link": "nobody's"}, "has no row of link nobody's"),

@@ -1,4 +1,4 @@
-"""`workbench show`: a trace in words, or one step of it with both ends' counters."""
+"""`workbench show`: a trace in words, or one row of it with both ends' counters."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ if TYPE_CHECKING:
 NAME = "show"
 HELP = "print a trace in words"
 TEXT = """\
-Print a trace in words, one line a step: what happened, what it means, which counters it moved.
-With --at, one step in full: both ends' counters, what is on the wire, the formula with its
+Print a trace in words, one line a row: what happened, what it means, which counters it moved.
+With --at, one row in full: both ends' counters, what is on the wire, the formula with its
 numbers, the clause, and the frame's fields. It is found at once in a trace of any size; what came
-before it is in the counters. --around tells the steps before and after it too.
+before it is in the counters. --around tells the rows before and after it too.
 
   workbench show credit.parquet
   workbench show credit.parquet --at 24
@@ -34,9 +34,9 @@ MANY_LEDGERS = 60
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """What `show` takes."""
     add_trace(parser)
-    parser.add_argument("--at", type=int, metavar="SEQ", help="one step in full, by its number")
+    parser.add_argument("--at", type=int, metavar="SEQ", help="one row in full, by its seq")
     parser.add_argument(
-        "--around", type=int, metavar="N", default=0, help="with --at: so many steps more each way"
+        "--around", type=int, metavar="N", default=0, help="with --at: so many rows more each way"
     )
     add_run(parser)
 

@@ -136,15 +136,14 @@ def cut(
     first_seq, last_seq = pieces.bounds(name)
     if not first_seq <= seq <= last_seq:
         raise StepError(
-            f"{path}: step {seq} is not in this trace; legal: {first_seq} to {last_seq}"
-            f" (run {name})"
+            f"{path}: row {seq} is not in this trace; legal: {first_seq} to {last_seq} (run {name})"
         )
     first = max(first_seq, seq - around)
     warm = max(first_seq, first - WARM_ROWS)
     folding = _folded(pieces, kept.setdefault(name, []), name, warm)
     rows = pieces.rows(name, warm, min(last_seq, seq + around) + 1)
     if all(row.seq != seq for row in rows):
-        raise StepError(f"{path}: step {seq} is missing in run {name}: rows were lost there")
+        raise StepError(f"{path}: row {seq} is missing in run {name}: rows were lost there")
     explainer = Explainer(folding.state(), folding.memory())
     before = [row for row in rows if row.seq < first]
     for row in before:
@@ -240,7 +239,7 @@ class Following:
         rows = [row for row, _ in self._rows]
         last = rows[-1].seq if rows else -1
         if seq is not None and all(row.seq != seq for row in rows):
-            raise StepError(f"step {seq} is not among these rows; legal: {rows[0].seq} to {last}")
+            raise StepError(f"row {seq} is not among these rows; legal: {rows[0].seq} to {last}")
         start = self._folding.state()
         earlier = Earlier(
             ends=dict(self._before.ends), links=tuple(self._before.links),

@@ -134,7 +134,7 @@ def _cut_side(values: Mapping[str, Any], path: _Path, around: int, side: str) ->
             fits = found.row.kind == "transfer" if measure in _BY_TRANSFERS else found.row.is_frame
         if not fits:
             raise StepError(
-                f"{path}: the row is of another trace: step {found.seq} of run {found.run} is no"
+                f"{path}: the row is of another trace: row {found.seq} of run {found.run} is no"
                 f" place of {measure}"
             )
     except StepError as error:

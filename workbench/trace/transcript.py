@@ -27,7 +27,7 @@ def line(row: Row, explanation: Explanation) -> str:
     Session counters are told only where the row is about no link, for they move with every
     transfer; an actor's counters stand in its sentence.
 
-    `step 12  t=1.234 ms  client:receiver sent flow(...): sentence; sender's credit 3 → 2`
+    `row 12  t=1.234 ms  client:receiver sent flow(...): sentence; sender's credit 3 → 2`
     """
     text = say(
         "line.step",

@@ -310,6 +310,8 @@ class Strip:
             remark = f"{remark} {self.beside.told(row.seq, theirs=self.theirs)}".strip()
         sentence = " ".join(filter(None, [told.sentence or row.event, remark]))
         step: Doc = {"t": self.walk.times[self.walk.place]}
+        if self.walk.cut is not None:
+            step["row"] = row.seq
         if not self.picture.is_small(row):
             step["sentence"] = sentence
         if is_marked(told) or remark or _turns(state):

@@ -1189,14 +1189,14 @@ function logLines(steps, curtain, who) {
   known.set(steps, { key, lines });
   return lines;
 }
-function log(steps, { steps: lines, names }, now, who, scrolled, from) {
+function log(steps, { steps: lines, names }, now, who, scrolled, zero) {
   const first = Math.max(0, Math.floor(scrolled / ROW) - 4);
   return [
     h("div", { key: "filter", class: "wst-filter", role: "group", "aria-label": phrase("show") }, ["", "◆", ...names].map((name) => h("button", { key: name, type: "button", "data-ui": "who", "data-arg": name, "aria-pressed": String(who === name) }, name === "" ? phrase("all") : name === "◆" ? phrase("interesting") : name)), h("span", {}, phrase("lines", { lines: lines.length }))),
     h("div", { key: "log", class: "wst-log", style: `height:${lines.length * ROW}px` }, lines.slice(first, first + 22).map((i, n) => h(
       "button",
       { key: i, type: "button", class: i === now ? "now" : "", "data-ui": "step", "data-arg": i, style: `top:${(first + n) * ROW}px`, "aria-current": i === now ? "step" : null },
-      h("span", { class: "t" }, ms(Math.max(0, steps[i].t - from))),
+      h("span", { class: "t" }, ms(Math.max(0, steps[i].t - zero))),
       h("span", { class: "who" }, steps[i].who ?? ""),
       h("span", {}, `${steps[i].mark ? "◆ " : ""}${steps[i].mine ? "▪ " : ""}${steps[i].sentence}`)
     )))
@@ -1309,7 +1309,7 @@ var ICONS = { back: "M4 3h2v10H4zM13 3v10L6.5 8z", play: "M4 2.5v11L13.5 8z", pa
 var control = (ui, icon, label, off = false) => h("button", { key: ui, type: "button", class: `wst-b ${ui}`, "data-ui": ui, "aria-label": label, title: label, "aria-disabled": off ? "true" : null }, h("svg", { viewBox: "0 0 16 16", "aria-hidden": "true" }, h("path", { d: ICONS[icon] })));
 var widest = (ends) => Math.max(62, Math.ceil(textWidth(`${Math.floor(ends)}.0 ms`, 13, 650)) + 1);
 function transport(time) {
-  const { playing, slow, t } = time;
+  const { playing, slow, t, row: row2 } = time;
   return h(
     "div",
     { class: "wst-time", key: "time", role: "toolbar", "aria-label": phrase("time") },
@@ -1319,7 +1319,7 @@ function transport(time) {
     control("mark", "mark", phrase("next-interesting")),
     time.chip && h("button", { key: "chip", type: "button", class: "wst-chip", "data-ui": "fold", "aria-expanded": String(!time.folded), title: phrase(time.folded ? "unfold" : "fold") }, `${time.folded ? "▸" : "▾"} ${time.chip}`),
     h("div", { class: "wst-line", key: "line" }, timeline(time)),
-    h("div", { class: "wst-now", key: "now", style: `min-width:${widest(time.ends)}px` }, ms(Math.max(0, t - (time.folded ? time.from : 0))), h("small", {}, playing && slow ? phrase("slow-motion") : time.number < 1 ? phrase("set-up") : phrase("step", { number: time.number })))
+    h("div", { class: "wst-now", key: "now", style: `min-width:${widest(time.ends)}px` }, ms(Math.max(0, t - time.zero)), h("small", {}, playing && slow ? phrase("slow-motion") : row2 !== void 0 ? phrase("row", { number: row2 }) : time.number < 1 ? phrase("set-up") : phrase("step", { number: time.number })))
   );
 }
 var timeToX = (time, t) => 8 + (time.width - 16) * clamp((t - time.from) / Math.max(time.ends - time.from, 1e-9), 0, 1);
@@ -1350,7 +1350,7 @@ function timeline(time) {
     kids.push(G({ key: "curtain" }, R(x, 5, w, 34, "k-line2 w1", { rx: 4, style: `fill:url(#${uid}curtain)` }), R(x + w / 2 - 9, 12, 18, 20, "sunk", { rx: 9 }), T(x + w / 2, 27, "?", "mid b")));
   }
   kids.push(G({ key: "head", style: `transform:translate(${X(time.t)}px,0)` }, L(0, 4, 0, 41, "k-ink w2"), P("M-5.5 2h11l-5.5 8z", "f-ink")));
-  return h("svg", { key: "timeline", "data-time": "1", tabindex: 0, role: "slider", "aria-label": phrase("virtual-time"), "aria-valuemin": 0, "aria-valuemax": Math.round(time.ends - time.from), "aria-valuenow": Math.round(time.t - time.from), "aria-valuetext": ms(Math.max(0, time.t - time.from)), viewBox: `0 0 ${width} 44`, width, height: 44 }, kids);
+  return h("svg", { key: "timeline", "data-time": "1", tabindex: 0, role: "slider", "aria-label": phrase("virtual-time"), "aria-valuemin": 0, "aria-valuemax": Math.round(time.ends - time.from), "aria-valuenow": Math.round(time.t - time.from), "aria-valuetext": ms(Math.max(0, time.t - time.zero)), viewBox: `0 0 ${width} 44`, width, height: 44 }, kids);
 }
 
 // stage.ts
@@ -1470,6 +1470,10 @@ var Stage = class {
   /** whether nothing more can be seen: the end, or the curtain */
   get ended() {
     return this.t >= Math.min(this.run.ends, this.curtain) - 1e-6 || this.i >= this.lastSeen;
+  }
+  /** Where the clock counts from: a lesson's begin. Steps that are cut out of a run have its own time. */
+  get zero() {
+    return this.first ? this.from : 0;
   }
   get from() {
     return this.folded ? this.run.steps[this.first]?.t ?? 0 : 0;
@@ -2003,7 +2007,7 @@ var Stage = class {
   }
   time() {
     const { run, runs, t, i, from, curtain, playing, slow, line, uid, folded } = this, begins = this.scene.begin ?? 0;
-    return { run, runs, t, step: i - this.first, number: i + (this.scene.first ?? 1), from, ends: this.most, curtain, playing, slow, width: line, uid, folded, chip: begins > 0 ? this.scene.set_up ?? phrase("set-up-steps", { steps: begins }) : "" };
+    return { run, runs, t, step: i - this.first, row: run.steps[i]?.row, number: i + (this.scene.first ?? 1), zero: this.zero, from, ends: this.most, curtain, playing, slow, width: line, uid, folded, chip: begins > 0 ? this.scene.set_up ?? phrase("set-up-steps", { steps: begins }) : "" };
   }
   view() {
     const W = this.W, H = 392 + Math.round(clamp((W - 1e3) * 0.4, 0, 120));
@@ -2057,7 +2061,7 @@ var Stage = class {
       const shown = run.frames.find((frame) => frame.id === (this.hover ?? run.steps[this.i]?.frame)) ?? view.flying[view.flying.length - 1]?.frame ?? [...run.frames].reverse().find((frame) => frame.path[0][0] <= this.t);
       return octets(shown, this.field);
     }
-    if (tab === 2) return log(run.steps, logLines(run.steps, this.curtain, this.who), this.i, this.who, this.scrolled, this.from);
+    if (tab === 2) return log(run.steps, logLines(run.steps, this.curtain, this.who), this.i, this.who, this.scrolled, this.zero);
     if (tab === 3) return counters(scene, view.state.counters ?? {});
     if (tab === 5) return form(scene.parameters ?? [], this.typed, this.wrong);
     return actList(view, this.options.send && !this.asking ? null : this.barred(""));

@@ -39,7 +39,11 @@ def scene_still(scene: dict[str, Any], step: int | None = None, branch: int = 0)
     named = scene.get("first", 1)
     number, last = named + place, named + len(steps) - 1
     time = f"{now['t']:g}"
-    lines += [say("still.step" if number > 0 else "still.set-up", n=number, last=last, ms=time)]
+    row = steps[place].get("row")
+    if row is not None:
+        lines += [say("still.row", n=row, ms=time)]
+    else:
+        lines += [say("still.step" if number > 0 else "still.set-up", n=number, last=last, ms=time)]
     lines += [steps[place].get("sentence", ""), "", now.get("in_words", "")]
     if steps[place].get("formula"):
         formula = steps[place]["formula"]
@@ -53,7 +57,7 @@ def scene_still(scene: dict[str, Any], step: int | None = None, branch: int = 0)
     first, last = max(0, place - _AROUND), min(len(steps) - 1, place + _AROUND)
     for number in range(first, last + 1):
         mark = ">" if number == place else " "
-        name = named + number if named + number > 0 else ""
+        name = steps[number].get("row", named + number if named + number > 0 else "")
         lines.append(f"{mark} {name:>4}  {steps[number].get('sentence', '')}")
     return "\n".join(lines)
 

@@ -134,6 +134,8 @@ export class Stage {
   /** whether nothing more can be seen: the end, or the curtain */
   get ended(): boolean { return this.t >= Math.min(this.run.ends, this.curtain) - 1e-6 || this.i >= this.lastSeen; }
 
+  /** Where the clock counts from: a lesson's begin. Steps that are cut out of a run have its own time. */
+  private get zero(): number { return this.first ? this.from : 0; }
   private get from(): number { return this.folded ? this.run.steps[this.first]?.t ?? 0 : 0; }
   private get first(): number { return this.folded ? Math.min(this.scene.begin ?? 0, this.run.steps.length - 1) : 0; }
   get asking(): boolean { return Boolean(this.scene.question) && this.answer === null && !this.skipped && this.branch === 0; }
@@ -535,7 +537,7 @@ export class Stage {
 
   private time(): Time {
     const { run, runs, t, i, from, curtain, playing, slow, line, uid, folded } = this, begins = this.scene.begin ?? 0;
-    return { run, runs, t, step: i - this.first, number: i + (this.scene.first ?? 1), from, ends: this.most, curtain, playing, slow, width: line, uid, folded, chip: begins > 0 ? this.scene.set_up ?? phrase("set-up-steps", { steps: begins }) : "" };
+    return { run, runs, t, step: i - this.first, row: run.steps[i]?.row, number: i + (this.scene.first ?? 1), zero: this.zero, from, ends: this.most, curtain, playing, slow, width: line, uid, folded, chip: begins > 0 ? this.scene.set_up ?? phrase("set-up-steps", { steps: begins }) : "" };
   }
 
   private view(): View {
@@ -586,7 +588,7 @@ export class Stage {
       const shown = run.frames.find((frame) => frame.id === (this.hover ?? run.steps[this.i]?.frame)) ?? view.flying[view.flying.length - 1]?.frame ?? [...run.frames].reverse().find((frame) => frame.path[0][0] <= this.t);
       return octets(shown, this.field);
     }
-    if (tab === 2) return log(run.steps, logLines(run.steps, this.curtain, this.who), this.i, this.who, this.scrolled, this.from);
+    if (tab === 2) return log(run.steps, logLines(run.steps, this.curtain, this.who), this.i, this.who, this.scrolled, this.zero);
     if (tab === 3) return counters(scene, view.state.counters ?? {});
     if (tab === 5) return form(scene.parameters ?? [], this.typed, this.wrong);
     return actList(view, this.options.send && !this.asking ? null : this.barred(""));

@@ -7,7 +7,7 @@ import type { Run } from "./run";
 import { phrase } from "./words";
 
 export interface Time {
-  runs: Map<number, Run>; run: Run; t: number; step: number; number: number; from: number; ends: number; curtain: number;
+  runs: Map<number, Run>; run: Run; t: number; step: number; row?: number; number: number; zero: number; from: number; ends: number; curtain: number;
   playing: boolean; slow: boolean; width: number; uid: string; folded: boolean; chip: string;
 }
 
@@ -20,12 +20,12 @@ const control = (ui: string, icon: keyof typeof ICONS, label: string, off = fals
 const widest = (ends: number): number => Math.max(62, Math.ceil(textWidth(`${Math.floor(ends)}.0 ms`, 13, 650)) + 1);
 
 export function transport(time: Time): VNode {
-  const { playing, slow, t } = time;
+  const { playing, slow, t, row } = time;
   return h("div", { class: "wst-time", key: "time", role: "toolbar", "aria-label": phrase("time") },
     control("back", "back", phrase("back"), time.step <= 0), control("play", playing ? "pause" : "play", phrase(playing ? "pause" : "play")), control("on", "on", phrase("on")), control("mark", "mark", phrase("next-interesting")),
     time.chip && h("button", { key: "chip", type: "button", class: "wst-chip", "data-ui": "fold", "aria-expanded": String(!time.folded), title: phrase(time.folded ? "unfold" : "fold") }, `${time.folded ? "▸" : "▾"} ${time.chip}`),
     h("div", { class: "wst-line", key: "line" }, timeline(time)),
-    h("div", { class: "wst-now", key: "now", style: `min-width:${widest(time.ends)}px` }, ms(Math.max(0, t - (time.folded ? time.from : 0))), h("small", {}, playing && slow ? phrase("slow-motion") : time.number < 1 ? phrase("set-up") : phrase("step", { number: time.number }))));
+    h("div", { class: "wst-now", key: "now", style: `min-width:${widest(time.ends)}px` }, ms(Math.max(0, t - time.zero)), h("small", {}, playing && slow ? phrase("slow-motion") : row !== undefined ? phrase("row", { number: row }) : time.number < 1 ? phrase("set-up") : phrase("step", { number: time.number }))));
 }
 
 export const timeToX = (time: Time, t: number): number => 8 + (time.width - 16) * clamp((t - time.from) / Math.max(time.ends - time.from, 1e-9), 0, 1);
@@ -53,5 +53,5 @@ function timeline(time: Time): VNode {
     kids.push(G({ key: "curtain" }, R(x, 5, w, 34, "k-line2 w1", { rx: 4, style: `fill:url(#${uid}curtain)` }), R(x + w / 2 - 9, 12, 18, 20, "sunk", { rx: 9 }), T(x + w / 2, 27, "?", "mid b")));
   }
   kids.push(G({ key: "head", style: `transform:translate(${X(time.t)}px,0)` }, L(0, 4, 0, 41, "k-ink w2"), P("M-5.5 2h11l-5.5 8z", "f-ink")));
-  return h("svg", { key: "timeline", "data-time": "1", tabindex: 0, role: "slider", "aria-label": phrase("virtual-time"), "aria-valuemin": 0, "aria-valuemax": Math.round(time.ends - time.from), "aria-valuenow": Math.round(time.t - time.from), "aria-valuetext": ms(Math.max(0, time.t - time.from)), viewBox: `0 0 ${width} 44`, width, height: 44 }, kids);
+  return h("svg", { key: "timeline", "data-time": "1", tabindex: 0, role: "slider", "aria-label": phrase("virtual-time"), "aria-valuemin": 0, "aria-valuemax": Math.round(time.ends - time.from), "aria-valuenow": Math.round(time.t - time.from), "aria-valuetext": ms(Math.max(0, time.t - time.zero)), viewBox: `0 0 ${width} 44`, width, height: 44 }, kids);
 }

@@ -260,6 +260,8 @@ export interface Branch {
     the run as given holds the whole state. */
 export interface Step extends State {
   t: number;
+  /** the row of a trace that it shows: told in place of the step's number */
+  row?: number;
   /** interesting: play slows down, `n` stops, the timeline has a mark */
   mark?: boolean;
   /** what happened. Absent: too small a step for the buttons; the sentence before stays */

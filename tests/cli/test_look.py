@@ -89,6 +89,16 @@ def test_text_and_page_call_the_worst_frame_by_the_same_row(repo, name):
     assert f"> {seq:>4}  " in told
 
 
+def test_numbers_of_messages_are_told_like_those_of_packets(capture):
+    """With a separator, in the text and on the page; none and one in words."""
+    looked = workbench.look(capture)
+    for messages, words in ((53_587, "53,587 messages"), (1, "1 message"), (0, "no messages")):
+        links = [replace(looked.story.links[0], messages=messages)]
+        told = replace(looked, story=replace(looked.story, links=links))
+        assert f"the broker sends; {words}\n" in "\n".join(told.text())
+        assert f"the broker sends; {words}<" in told._repr_html_()
+
+
 def test_hostile_names_stay_text(capture, tmp_path, capsys):
     """A link's name is a peer's: it moves no cursor and ends no element."""
     rows = workbench.look(capture).rows

@@ -12,7 +12,7 @@ from tests.capture.capture_builder import Burst, Script, bursts, record
 from workbench.capture.importer import CaptureError, import_capture
 from workbench.scenarios.run import run
 from workbench.trace.schema import FRAME_EVENTS, RECEIVED, SENT
-from workbench.trace.unknowns import WHAT, unknowns, unknowns_report
+from workbench.trace.unknowns import WHAT, told_once, unknowns, unknowns_report
 
 CAPTURES = (
     "rmq43_a_publisher_grants", "rmq43_b_consumer_credit", "rmq43_c_drain",
@@ -111,6 +111,16 @@ def test_a_session_of_amqp_0_10_begins_with_its_attach_and_its_destinations_with
     found = unknowns(run("qpid").rows)
     assert of(found, "beginning") == []
     assert {one.link for one in found} == {None}
+
+
+def test_a_channel_of_amqp_0_9_1_has_no_first_ids_and_windows(repo):
+    """What was said on a channel that nobody opened, or that was refused, lacks none."""
+    rows = captured(repo, "amqp091/rmq43_e1_amqp091_errors")
+    sessions = {(row.connection, row.session) for row in rows if row.protocol == "amqp-0-9-1"}
+    assert {("c13", 2), ("c17", 12)} <= sessions
+    assert not any("window" in one.unknown for one in unknowns(rows))
+    (places,) = of(unknowns(rows), "unreadable")
+    assert places.unknown == "what the client said in 1 place"
 
 
 def test_frames_of_one_packet_have_one_time(repo):
@@ -291,7 +301,20 @@ def test_the_page_names_each_place_once(repo):
     heads = [line for line in page if not line.startswith(" ")]
     assert heads[0] == "the whole trace"
     assert len(heads) == len(set(heads))
-    assert len(page) - len(heads) == len(unknowns(rows))
+    told = sorted(line.strip() for line in page if line.startswith(" "))
+    assert told == sorted({f"{one.unknown}: {one.why}" for one in unknowns(rows)})
+
+
+def test_what_holds_for_every_connection_is_told_once(repo):
+    """And what holds for some is told of these."""
+    rows = captured(repo, "amqp091/rmq43_e1_amqp091_errors")
+    told = {place: len(found) for place, found in told_once(unknowns(rows)).items()}
+    assert told == {
+        "the whole trace": 1, "each of 25 connections": 2, "connection c12": 1, "connection c24": 1,
+    }  # fmt: skip
+    some = [replace(one, run="r") for one in unknowns(rows) if one.connection in ("c1", "c12")]
+    others = [replace(one, run="r", connection="c3") for one in some if one.what == "inside"]
+    assert "connection c1, connection c12" in told_once([*some, *others[:1]])
 
 
 def test_runs_are_told_apart(own, repo):

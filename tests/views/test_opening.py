@@ -189,7 +189,7 @@ def test_a_row_of_compare_needs_its_own_two_traces(two_sides: Any, trace: Path) 
     text = refused(rows["duration_us"], paths[::-1], side="left")
     assert f"{paths[1]}: the row is of another trace: row " in text
     text = refused(rows["duration_us"], paths[::-1], side="right")
-    assert text.startswith(f"{paths[0]}: step ")
+    assert text.startswith(f"{paths[0]}: row ")
     alone = {"run": frames["left_run"], "seq": 4}
     assert "about one trace; given: 2" in refused(alone, paths)
     assert "only a row of compare has sides" in refused(alone, paths[0], side="left")

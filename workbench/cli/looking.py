@@ -68,9 +68,10 @@ class Look:
     @cached_property
     def unknown(self) -> list[str]:
         """What the file cannot tell, a line each."""
-        from workbench.trace.unknowns import unknowns
+        from workbench.trace.unknowns import told_once, unknowns
 
-        return [f"{one.place}: {one.unknown}: {one.why}" for one in unknowns(self.rows)]
+        by_place = told_once(unknowns(self.rows)).items()
+        return [f"{place}: {one.unknown}: {one.why}" for place, found in by_place for one in found]
 
     def opened(self, around: int = AROUND) -> Cut:
         """The rows round the worst one, for the stage; round the first if there is none."""
@@ -91,7 +92,7 @@ class Look:
 
     def text(self) -> Iterator[str]:
         """All of it, line by line; of the frames round the worst one the nearest."""
-        from workbench.languages import count
+        from workbench.views.story_page import sends
 
         from .showing import step
 
@@ -99,8 +100,7 @@ class Look:
         yield from _told("", f"{self.name}: {self.about[0]}", story.headline)
         yield from ("", "Links")
         for link in story.links[:LINKS]:
-            sends = f"the {link.key.link_sender} sends; {count(link.messages, 'message')}"
-            yield from _told("  ", f"{link.key.name}: {sends}")
+            yield from _told("  ", f"{link.key.name}: {sends(link)}")
             yield from _told("    ", link.advice, *link.more)
         if len(story.links) > LINKS:
             yield f"  ... and {len(story.links) - LINKS:,} more, which waited less"

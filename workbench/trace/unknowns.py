@@ -13,14 +13,14 @@ from __future__ import annotations
 import html
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass, field
-from itertools import groupby
 from math import gcd
 from typing import Any
 
-from workbench.languages import on_page
+from workbench.languages import count, on_page
 from workbench.trace.schema import (
     AMQP_0_9_1,
     AMQP_0_10,
+    AMQP_1_0,
     BROKER,
     CLIENT,
     LEDGER_GROUPS,
@@ -29,9 +29,18 @@ from workbench.trace.schema import (
     RECEIVED,
     SENT,
     Row,
+    few,
 )
 
-__all__ = ["COARSE_US", "WHAT", "Unknown", "UnknownReport", "unknowns", "unknowns_report"]
+__all__ = [
+    "COARSE_US",
+    "WHAT",
+    "Unknown",
+    "UnknownReport",
+    "told_once",
+    "unknowns",
+    "unknowns_report",
+]
 
 WHAT = {
     "rows": "rows before the first one of the trace",
@@ -54,6 +63,9 @@ WHAT = {
 
 COARSE_US = 1_000
 """A clock that counts in steps of this or more is coarse: frames follow each other faster."""
+
+MANY_PLACES = 6
+"""Of more places that one thing holds for, so many are named."""
 
 _PEERS = (CLIENT, BROKER)
 _OTHER = {CLIENT: BROKER, BROKER: CLIENT}
@@ -105,11 +117,16 @@ class Unknown:
         return asdict(self)
 
     @property
+    def about_connection(self) -> bool:
+        """Whether it is about a connection as a whole."""
+        return self.connection is not None and self.link_sender is None and self.session is None
+
+    @property
     def place(self) -> str:
         """What it is about, in a few words."""
         if self.connection is None:
             return "the whole trace"
-        if self.link_sender is None and self.session is None:
+        if self.about_connection:
             return f"connection {self.connection}"
         name = "a link without a name" if self.link is None else f"link {self.link}"
         again = f", attach {self.attach_no}" if (self.attach_no or 1) > 1 else ""
@@ -131,6 +148,28 @@ def unknowns(rows: Iterable[Row]) -> list[Unknown]:
     return [found for run in runs.values() for found in run.findings()]
 
 
+def told_once(found: Iterable[Unknown]) -> dict[str, list[Unknown]]:
+    """What cannot be told, by place in words; what holds for several places is there once.
+
+    Args:
+        found: what `unknowns` gave.
+    """
+    alike: dict[tuple[str, str, str], list[Unknown]] = {}
+    connections: dict[str, set[str]] = {}
+    for one in found:
+        alike.setdefault((one.run, one.unknown, one.why), []).append(one)
+        connections.setdefault(one.run, set()).update([one.connection] if one.connection else [])
+    by_place: dict[str, list[Unknown]] = {}
+    for (run, *_), (first, *others) in alike.items():
+        place, number = first.place, 1 + len(others)
+        if others and first.about_connection and number == len(connections[run]):
+            place = f"each of {number:,} connections"
+        elif others:
+            place = few([one.place for one in (first, *others)], MANY_PLACES)
+        by_place.setdefault(f"{run}: {place}" if len(connections) > 1 else place, []).append(first)
+    return by_place
+
+
 class UnknownReport:
     """The list as a page: a heading for each place, a line for each thing.
 
@@ -147,15 +186,11 @@ class UnknownReport:
     def __len__(self) -> int:
         return len(self.found)
 
-    def _by_place(self) -> Iterator[tuple[str, Iterator[Unknown]]]:
-        several = len({one.run for one in self.found}) > 1
-        return groupby(self.found, lambda one: (f"{one.run}: " if several else "") + one.place)
-
     def __str__(self) -> str:
         if not self.found:
             return "Everything that these questions need is in the trace."
         lines: list[str] = []
-        for place, found in self._by_place():
+        for place, found in told_once(self.found).items():
             lines += [place, *(f"  {one.unknown}: {one.why}" for one in found)]
         return "\n".join(lines)
 
@@ -165,7 +200,7 @@ class UnknownReport:
         if not self.found:
             return f"<p>{html.escape(str(self))}</p>"
         body = ""
-        for place, found in self._by_place():
+        for place, found in told_once(self.found).items():
             lines = (
                 f"<li><strong>{html.escape(one.unknown)}</strong>: {on_page(one.why)}</li>"
                 for one in found
@@ -219,14 +254,8 @@ _ALIKE = {
     "connection.start": "open",
     "connection.start-ok": "open",
     "connection.close": "close",
-    "channel.open": "begin",
-    "channel.open-ok": "begin",
-    "channel.close-ok": "end",
-    "session.attach": "begin",
-    "session.attached": "begin",
-    "session.detached": "end",
 }
-"""Methods of AMQP 0-9-1 and 0-10 that begin and end what performatives of 1.0 do."""
+"""Methods of AMQP 0-9-1 and 0-10 that do what performatives of 1.0 do."""
 
 
 class _Connection(_Seen):
@@ -247,7 +276,7 @@ class _Connection(_Seen):
             return
         self.add(("logged by", "wire" if row.event == OBSERVED else _logger(row)), row.seq)
         peer = row.from_peer or "?"
-        if row.session is not None:
+        if row.session is not None and row.protocol == AMQP_1_0:
             self.add(("session", row.session), row.seq)
         kind = _ALIKE.get(row.kind or "", row.kind)
         if kind == "begin":
@@ -533,13 +562,13 @@ def _octets(seen: _Connection, peer: str) -> Iterator[Finding]:
         yield _found(
             "gap",
             f"what the {peer} said in {octets:,} octets",
-            f"they are missing in {gaps.rows:,} places: not captured, or cut off at an end",
+            f"they are missing in {count(gaps.rows, 'place')}: not captured, or cut off at an end",
             gaps,
         )
     if errors is not None:
         yield _found(
             "unreadable",
-            f"what the {peer} said in {errors.rows:,} places",
+            f"what the {peer} said in {count(errors.rows, 'place')}",
             "the octets are there and no frame can be read from them",
             errors,
         )

@@ -6,14 +6,13 @@ import html
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from workbench.languages import count
 from workbench.trace.words import duration, visible
 
 from . import theme
 from .stage_page import stage_page
 from .static_html import asset
 
-__all__ = ["report_html", "story_page"]
+__all__ = ["report_html", "sends", "story_page"]
 
 WIDTH = 1000
 """Units of a link's strip from the trace's first row to its last."""
@@ -82,10 +81,16 @@ def _text(value: object) -> str:
     return html.escape(visible(value, LONGEST))
 
 
+def sends(link: Any) -> str:
+    """Who sends on a link, and how many messages."""
+    messages = f"{link.messages:,}" if link.messages else "no"
+    plural = "" if link.messages == 1 else "s"
+    return f"the {link.key.link_sender} sends; {messages} message{plural}"
+
+
 def _link(link: Any, lasted_us: int) -> str:
-    sends = f"the {link.key.link_sender} sends; {count(link.messages, 'message')}"
     return (
-        f'<div class="link"><h3>{_text(link.key.name)} <span>{_text(sends)}</span></h3>'
+        f'<div class="link"><h3>{_text(link.key.name)} <span>{_text(sends(link))}</span></h3>'
         f"<p>{_text(link.advice)}</p>"
         f'<p class="soft">{_text(" ".join(link.more))}</p>'
         f"{_strip(link, lasted_us)}</div>"

@@ -99,6 +99,18 @@ def test_numbers_of_messages_are_told_like_those_of_packets(capture):
         assert f"the broker sends; {words}<" in told._repr_html_()
 
 
+def test_a_file_that_is_cut_is_told_beside_the_headline(capture, tmp_path, capsys):
+    """Of what came after the cut nobody knows: who reads the headline alone must know that."""
+    place = tmp_path / "cut.pcapng"
+    place.write_bytes(capture.read_bytes()[:6_000])
+    assert main(["look", str(place)]) == 0
+    first, headline, *_ = capsys.readouterr().out.splitlines()
+    assert "frames of AMQP 1.0 on 1 connection of 1; the file ends in the middle of" in first
+    assert headline.startswith("The longest stall")
+    above, _ = workbench.look(place)._repr_html_().split('class="headline"')
+    assert "the file ends in the middle of" in above
+
+
 def test_hostile_names_stay_text(capture, tmp_path, capsys):
     """A link's name is a peer's: it moves no cursor and ends no element."""
     rows = workbench.look(capture).rows

@@ -55,7 +55,7 @@ class Look:
 
     Attributes:
         name: of the file.
-        about: what was read, a line each.
+        about: what was read, a line each; the first says how much, and what is wrong with the file.
         rows: all of them.
         story: what happened on each link.
     """
@@ -181,7 +181,8 @@ def _capture(place: Path, progress: Progress | None) -> tuple[list[Row], list[st
     except (CaptureError, OSError) as error:
         raise LookError(str(error)) from None
     first, *others = capture.report.lines()
-    return rows, [first.removeprefix(f"{place.name}: "), *others]
+    told = (line.removeprefix(f"{place.name}: ") for line in (first, *capture.report.problems))
+    return rows, ["; ".join(told), *others]
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

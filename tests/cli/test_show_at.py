@@ -6,10 +6,12 @@ from pathlib import Path
 
 import pytest
 
+from workbench.capture.importer import import_capture
 from workbench.cli.main import main
+from workbench.cli.showing import ledgers
 from workbench.folds.stalls import stalls
 from workbench.scenarios.run import run
-from workbench.trace import files
+from workbench.trace import files, fold
 
 
 @pytest.fixture
@@ -49,6 +51,18 @@ def test_what_is_told_of_a_step_does_not_depend_on_what_is_told_with_it(
     for seq in (0, 13, 26, 35):
         main(["show", str(trace), "--at", str(seq)])
         assert capsys.readouterr().out.splitlines()[0] in whole
+
+
+@pytest.mark.parametrize("name", ["b1_amqp091_memory_alarm", "q1_amqp091_prefetch_and_ack"])
+def test_no_two_counters_of_a_moment_have_one_heading(name: str, repo: Path) -> None:
+    """A prefetch is a channel's, or a consumer's of it; both may be there."""
+    path = repo / "data" / "captures" / "amqp091" / f"rmq43_{name}.pcapng"
+    state = fold(import_capture(path).rows)
+    told = [line for line in ledgers(state, "c1") if line[:3] != "   "]
+    assert len(told) == len(set(told)) > len(state.ledgers)
+    consumer = next(key for _, key in state.ledgers if key.consumer)
+    words = f"channel {consumer.session}, consumer {consumer.consumer} of {consumer.connection}"
+    assert f"  wire: prefetch, {words}" in told
 
 
 @pytest.mark.parametrize(

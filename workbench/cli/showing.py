@@ -11,6 +11,7 @@ from .places import refuse_capture, trace_runs
 
 if TYPE_CHECKING:
     from workbench.trace.cut import Cut
+    from workbench.trace.fold import Scope
 
 NAME = "show"
 HELP = "print a trace in words"
@@ -140,14 +141,8 @@ def ledgers(state: Any, connection: str | None) -> Iterator[str]:
         yield f"  counters of {whose}; {len(told) - len(here):,} of others are not shown"
         told = here
     for (vantage, scope), counters in told:
-        about = {
-            "link": f"link {scope.link}",
-            "session": f"session {scope.session}"
-            + (f", the {scope.link_sender}'s end" if scope.link_sender else ""),
-            "actor": f"queue {scope.queue}",
-        }.get(scope.group, scope.group)
         where = f" of {scope.connection}" if scope.connection else ""
-        yield f"  {printable(vantage)}: {printable(about)}{where}"
+        yield f"  {printable(vantage)}: {printable(_about(scope))}{where}"
         for name, value in counters.items():
             yield f"    {spec_name(name):<{FIELD_WIDTH}} {value_text(value)}"
         brake = state.brakes.get((vantage, scope))
@@ -159,6 +154,27 @@ def ledgers(state: Any, connection: str | None) -> Iterator[str]:
             yield f"    {flying.kind} from {flying.from_peer} (frame {flying.frame_id})"
     else:
         yield "  on the wire: nothing"
+
+
+def _about(scope: Scope) -> str:
+    """What counters are about, told from all others of their connection."""
+    from workbench.trace.schema import ACTOR, CONFIRM, LINK, PREFETCH, SESSION
+
+    if scope.group == LINK:
+        return f"link {scope.link}"
+    if scope.group == SESSION:
+        end = f", the {scope.link_sender}'s end" if scope.link_sender else ""
+        return f"session {scope.session}{end}"
+    if scope.group == ACTOR and scope.queue:
+        return f"queue {scope.queue}"
+    named = {
+        "channel" if scope.group in (PREFETCH, CONFIRM) else "session": scope.session,
+        "consumer": scope.consumer,
+        "destination": scope.link,
+        "queue": scope.queue,
+    }
+    told = [f"{name} {value}" for name, value in named.items() if value is not None]
+    return ", ".join([scope.group, *told])
 
 
 def printable(value: object) -> str:

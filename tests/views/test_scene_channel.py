@@ -64,6 +64,27 @@ def test_a_slice_counts_no_deliveries_for_it_has_not_seen_those_before():
     assert facts == [["28 delivered"], []]
 
 
+def test_of_many_clients_that_of_the_opened_row_is_drawn_with_what_holds_it():
+    """Beside it those whose consumers have lines; how many are left out is said."""
+    rows = import_capture(FOLDER / "rmq43_b1_amqp091_memory_alarm.pcapng").rows
+    seq = next(row.seq for row in rows if row.kind == "connection.blocked")
+    assert rows[seq].connection == "c1"
+    for opened, drawn in ((seq, {"c1", "c3", "c4"}), (len(rows) - 1, {"c3", "c4", "c5"})):
+        cut = cut_rows(rows, opened)
+        assert cut.row.connection in drawn
+        doc = scene(cut, octets=False)
+        jsonschema.validate(doc, schema())
+        assert {link["id"] for link in doc["links"]} == drawn
+        assert {line["id"].split(" ")[1].split("/")[0] for line in doc["lines"]} <= drawn
+        assert {row["id"].split(" ")[1].split("/")[0] for row in doc["counters"]["rows"]} <= drawn
+        assert doc["idea"].endswith("Not drawn: 3 clients.")
+    states = list(resolved(scene(cut_rows(rows, seq), octets=False)))
+    pills = [state["nodes"]["client:c1"]["blocked"] for state in states[seq - 1 : seq + 1]]
+    assert pills == [None, "blocked: alarm"]
+    last = next(n for n, row in enumerate(rows) if row.kind == "connection.unblocked")
+    assert states[last]["nodes"]["client:c1"]["blocked"] is None
+
+
 def test_the_fields_of_every_frame_cover_its_octets():
     """All methods, one behind the other, without a gap."""
     for frame in corpus():

@@ -586,6 +586,8 @@ class SceneMaker:
         rows = getattr(run, "rows", run)
         if len(rows) > MOST_ROWS:
             idea += f" {say('scene.first', drawn=MOST_ROWS, all=len(rows))}"
+        if left_out := now.picture.left_out:
+            idea += f" {say('scene.left-out', n=left_out)}"
         name, first = (visible(rows[0].run, 200), step_of(rows[0])) if len(rows) else ("", 1)
         found: Doc = {
             "format": FORMAT,

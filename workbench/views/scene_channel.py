@@ -15,7 +15,7 @@ from workbench.trace import brakes
 from workbench.trace.schema import AMQP_0_9_1, BROKER, CLIENT, OBSERVED, RECEIVED, SENT, Row
 from workbench.trace.words import visible
 
-from .scene_link import ROLES, LinkPicture, say, shown
+from .scene_link import MOST_CLIENTS, ROLES, LinkPicture, say, shown
 from .scene_walk import Flight, Walk
 
 Doc = dict[str, Any]
@@ -131,12 +131,21 @@ class ChannelPicture(LinkPicture):
         )
         self.consumers = [PrefetchLine(one, walk) for one, _ in busy.most_common(2)]
         self.idea = "prefetch" if self.consumers else "no-credit"
+        # There is room for few clients: that of the opened row, and those whose lines are drawn.
+        opened = [] if walk.cut is None else [walk.cut.row.connection]
+        wanted = [*opened, *(line.consumer.connection for line in self.consumers)]
+        first = [walk.ends.get((connection, CLIENT)) for connection in wanted]
+        most = [one for one in dict.fromkeys([*first, *self.clients]) if one in self.clients]
+        self._drawn = set(most[:MOST_CLIENTS])
+        self._blocked: set[str | None] = set()  # connections that an alarm holds
         self._delivered: Counter[str | None] = Counter()
         self._published: Counter[str | None] = Counter()
         self._last: dict[tuple[str | None, int | None], Doc] = {}
         self._channels = list(
             dict.fromkeys(
-                (row.connection, row.session) for row in walk.rows if row.session is not None
+                (row.connection, row.session)
+                for row in walk.rows
+                if row.session is not None and row.connection in self.wires
             )
         )[:4]
 
@@ -149,6 +158,10 @@ class ChannelPicture(LinkPicture):
             self._delivered[row.connection] += 1
         if row.kind == "basic.publish" and row.event in (SENT, OBSERVED):
             self._published[row.connection] += 1
+        if row.kind == "connection.blocked" and row.event != SENT:
+            self._blocked.add(row.connection)
+        if row.kind == "connection.unblocked" and row.event != SENT:
+            self._blocked.discard(row.connection)
         if row.session is not None and row.ledger:
             told = self._last.setdefault((row.connection, row.session), {})
             told[row.vantage] = told.get(row.vantage, {}) | row.ledger
@@ -164,9 +177,8 @@ class ChannelPicture(LinkPicture):
     @property
     def nodes(self) -> list[str]:
         """Who sends messages stands left: the broker, unless nobody consumes by a prefetch."""
-        if self.consumers:
-            return [BROKER, *self.clients][:4]
-        return [*self.clients[:3], BROKER]
+        drawn = [name for name in self.clients if name in self._drawn]
+        return [BROKER, *drawn] if self.consumers else [*drawn, BROKER]
 
     def role(self, node: str) -> str:
         """Who sends messages and who gets them."""
@@ -206,6 +218,10 @@ class ChannelPicture(LinkPicture):
             facts = [say("fact.published", n=gave)] if gave else []
             facts += [say("fact.delivered", n=got)] if got or not gave else []
         state: Doc = {"facts": facts}
+        if name != BROKER:
+            held_by_alarm = not self._blocked.isdisjoint(wires)
+            why = say("party.blocked", why=brakes.short(brakes.ALARM))
+            state["blocked"] = why if held_by_alarm else None
         if name == BROKER and self.consumers:
             held = [line for line in self.consumers if line.held]
             words = say("party.blocked", why=brakes.short(brakes.PREFETCH))
@@ -240,4 +256,10 @@ class ChannelPicture(LinkPicture):
             if line.held:
                 why = brakes.words(brakes.PREFETCH)
                 parts.append(say("channel-words.held", tag=tag, why=why))
+        why = brakes.words(brakes.ALARM)
+        parts += [
+            say("channel-words.blocked", connection=wire, why=why)
+            for wire in self.wires
+            if wire in self._blocked
+        ]
         return " ".join([*parts, self.on_wire])

@@ -581,6 +581,11 @@ class LinkPicture:
         return [*left, BROKER, *right]
 
     @property
+    def left_out(self) -> int:
+        """How many of a capture's clients there is no room for."""
+        return len(set(self.clients) - set(self.nodes)) if self.walk.captured else 0
+
+    @property
     def wires(self) -> dict[str | None, tuple[str, str]]:
         """By connection, its ends from left to right."""
         order = {name: place for place, name in enumerate(self.nodes)}

@@ -6,6 +6,7 @@ import json
 import os
 import pickle
 import random
+import re
 import signal
 import struct
 import subprocess
@@ -13,22 +14,27 @@ import sys
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
+from types import SimpleNamespace
 
 import pytest
 
 from tests.analysis.runs import acted
+from tests.cli.test_console import Terminal
 from tests.folds.test_channels import flooded, windowed
 from tests.folds.test_live import told
 from tests.folds.test_live import whole as every_answer
 from tests.patience import TIMEOUT_S
 from workbench import folds
+from workbench.capture import importer
 from workbench.capture.importer import import_capture
 from workbench.capture.pcap import CaptureReader
 from workbench.cli import following
 from workbench.cli.following import Follower, follow
 from workbench.cli.main import main
+from workbench.folds.live import LiveFold
 from workbench.trace import files
 from workbench.trace.files import TraceFileError
+from workbench.trace.words import duration
 
 RATES = (
     "run", "connection", "session", "link", "link_sender", "attach_no", "window_start_us",
@@ -115,10 +121,82 @@ def test_channels_are_followed_as_links_are(made, line, tmp_path, capsys):
         assert told(found) == every_answer(rows[: 400 if number == 1 else None], WINDOW_US)
     lines = ""
     for question in following.QUESTIONS.values():
-        arguments = argparse.Namespace(format="table", trace=str(tmp_path))
-        following._Screen(arguments, question).show(followed)
+        screen_of(followed, tmp_path, question).show(fresh=True)
         lines += capsys.readouterr().out
     assert line in lines
+
+
+def screen_of(followed, folder, question="stalls", **more):
+    """What tells of it, as a table of fifty rows."""
+    given = {"format": "table", "rows": 50, "trace": str(folder)} | more
+    return following._Screen(argparse.Namespace(**given), question, followed)
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    """Seconds since 1970, which a test sets."""
+    now = SimpleNamespace(s=0.0)
+    monkeypatch.setattr(following, "time", SimpleNamespace(time=lambda: now.s))
+    return now
+
+
+def held(rows):
+    """The first rows, up to one after which a stall lasts; and when it began."""
+    for end in range(100, len(rows)):
+        for stall in folds.stalls(rows[:end]):
+            if stall.release_frame_id is None and stall.messages_waiting > 1:
+                return rows[:end], stall.end_us - stall.start_us
+    raise AssertionError("none lasts")
+
+
+def test_a_stall_lasts_while_no_row_comes(rows, tmp_path, clock, capsys):
+    """Its time runs on from the latest row; in a file it has a line when it has doubled."""
+    first, before_us = held(rows)
+    files.write(tmp_path / "live-00001.parquet", first)
+    os.utime(tmp_path / "live-00001.parquet", (5_000, 5_000))
+    followed = Follower(tmp_path)
+    screen, told = screen_of(followed, tmp_path), []
+    for clock.s in (5_010, 5_010.3, 5_020, 5_020.3, 5_040):
+        screen.show(fresh=bool(followed.poll()))
+        told += re.findall(r" for (.*?), \d+ wait ", capsys.readouterr().out)
+    assert told == [duration(before_us + s * 1_000_000) for s in (10, 20, 40)]
+
+
+def test_a_terminal_is_kept_current(rows, tmp_path, clock, monkeypatch):
+    """Each time it is looked, with the time since the latest row."""
+    first, before_us = held(rows)
+    files.write(tmp_path / "live-00001.parquet", first)
+    os.utime(tmp_path / "live-00001.parquet", (5_000, 5_000))
+    monkeypatch.setattr(sys, "stdout", Terminal())
+    monkeypatch.setenv("TERM", "xterm")
+    followed = Follower(tmp_path)
+    with screen_of(followed, tmp_path) as screen:
+        for clock.s in (5_011, 5_012, 5_013):
+            screen.show(fresh=bool(followed.poll()))
+    shown = sys.stdout.getvalue()
+    for s in (11, 12, 13):
+        assert f"link-credit for {duration(before_us + s * 1_000_000)}, " in " ".join(shown.split())
+        assert f"the latest {s} s ago; stalls now: 1" in shown
+
+
+@pytest.mark.parametrize("batch", [1, 7, 10_000])
+def test_each_stall_of_a_capture_is_told_once_it_is_over(
+    repo, tmp_path, monkeypatch, capsys, batch
+):
+    """Frames that come after it tell of it, and so it never goes on."""
+    monkeypatch.setattr(importer, "BATCH_ROWS", batch)
+    place = repo / "data" / "captures" / "rmq43_b_consumer_credit.pcapng"
+    followed = Follower(place)
+    screen = screen_of(followed, place)
+    while not followed.rows or followed.over:
+        screen.show(fresh=bool(followed.poll()))
+    stalls = folds.stalls(import_capture(place).rows)
+    assert len(stalls) == 4
+    told = [line for line in capsys.readouterr().out.splitlines() if line.startswith("over: ")]
+    assert [line.partition(" for ")[2] for line in told] == [
+        f"{duration(one.end_us - one.start_us)}, {one.messages_waiting} waited (later-frames)"
+        for one in stalls
+    ]
 
 
 @pytest.mark.parametrize("when", ["before the answers", "before the state", "after the state"])
@@ -272,12 +350,18 @@ def test_the_command_says_what_goes_on_and_goes_on_after_a_kill(rows, tmp_path, 
     # What a shell starts in the background ignores Ctrl-C, and so would what it starts.
     request.addfinalizer(partial(signal.signal, signal.SIGINT, signal.getsignal(signal.SIGINT)))
     signal.signal(signal.SIGINT, signal.default_int_handler)
+    fold = LiveFold()
     for first, end, ending in ((0, 300, signal.SIGKILL), (300, len(rows), signal.SIGINT)):
         name = f"live-{1 if first == 0 else 2:05d}.parquet"
+        files.write(folder / name, rows[first:end])
+        wanted = [{**one, "lasts": False} for one in fold.take(rows[first:end])["stalls"]]
+        wanted += [
+            {**one, "lasts": True}
+            for one in whole(rows[:end])["stalls"]
+            if one["release_frame_id"] is None
+        ]
         with started() as process:
-            files.write(folder / name, rows[first:end])
             assert process.stdout is not None
-            wanted = [one for one in whole(rows[:end])["stalls"] if one["release_frame_id"] is None]
             told = json.loads(process.stdout.readline())
             assert [{**one, "engine": "plain"} for one in wanted] == told
             process.send_signal(ending)

@@ -54,6 +54,10 @@ Ask a trace of any size a question. The answer goes to stdout.
   workbench analyze week.parquet credit --format csv > credit.csv
   workbench analyze week.parquet throughput --window 0.1
 
+With --follow a terminal shows what goes on now, and how long it has lasted; a file gets lines when
+that changes. A stall that lasts counts up to now, and gets a line of its own when it is over. Of a
+capture a stall may be known only then: the frames that come after it tell that somebody waited.
+
 Up to half a million rows are answered at once and without Java, more by Spark, which needs it
 (`workbench doctor` tells); every answer says which it was. --engine chooses; where a master is
 named, Spark is asked. WORKBENCH_SPARK_MEMORY=512m makes do with little memory. With

@@ -31,6 +31,7 @@ from workbench.folds.vantage import LinkKey
 from workbench.trace import files
 from workbench.trace.files import TraceFileError
 from workbench.trace.schema import Row
+from workbench.trace.words import duration
 
 from .asking import PLAIN, SPARK
 from .console import DONE, WRONG_USAGE, CommandError, one_line, say
@@ -42,7 +43,6 @@ QUESTIONS = {
     "stalls": "stalls", "throughput": "rates", "latency": "answers", "prefetch": "prefetch",
 }  # fmt: skip
 """Questions that can be followed, and what the fold calls them; the latter two of channels."""
-SHOWN = 20
 POLL_S = 0.3
 """The recorder writes as often."""
 BATCH_ROWS = 20_000
@@ -53,6 +53,7 @@ KNOWN_OCTETS = 4_096
 VERSION = 4
 _NUMBERED = re.compile(r"(.*?)-(\d+)")
 _Read = dict[str, list[int]]
+_Place = tuple[Any, ...]
 
 
 class Follower:
@@ -62,6 +63,9 @@ class Follower:
         source: the folder where a recorder writes, or a capture that grows.
         checkpoint: a folder elsewhere that keeps how far it is; None keeps that in memory.
         window_us: length of the windows in which rates are counted.
+
+    Attributes:
+        over: what the latest poll found to be over, such as `stalls`.
 
     Raises:
         TraceFileError: no such folder or capture, or a checkpoint that cannot be used.
@@ -83,6 +87,8 @@ class Follower:
             raise TraceFileError(
                 f"{source}: no such folder, and no capture; a recorder that runs has made one"
             )
+        self.over: dict[str, list[dict[str, Any]]] = {}
+        self._began_s = time.time()
         self._fold = LiveFold(window_us)
         self._past: dict[str, list[dict[str, Any]]] = {name: [] for name in QUESTIONS.values()}
         self._kept = None if checkpoint is None else _Kept(Path(checkpoint), place)
@@ -102,15 +108,21 @@ class Follower:
                 nothing.
         """
         rows, read = self._source.new()
-        if not rows:
-            return 0
-        over = self._fold.take(rows)
-        if self._kept is not None:
-            self._kept.keep(over, read, self._fold)
+        self.over = self._fold.take(rows) if rows else {}
+        if rows and self._kept is not None:
+            self._kept.keep(self.over, read, self._fold)
         else:
-            for name, its in over.items():
+            for name, its in self.over.items():
                 self._past[name] += its
         return len(rows)
+
+    def silent_us(self, run: str | None = None) -> int:
+        """How long ago the latest row was written, of this run or of any."""
+        written = self._source.written_s
+        latest_s = max(written.values(), default=self._began_s)
+        if run is not None:
+            latest_s = written.get(run, self._began_s)
+        return max(0, round((time.time() - latest_s) * 1e6))
 
     def now(self) -> dict[str, list[dict[str, Any]]]:
         """What goes on: `stalls` that last, `rates` of the latest window of each link.
@@ -129,10 +141,14 @@ class Follower:
 
 
 class _Folder:
-    """A recorder's folder. Read so far: by recorder the number of its latest file, and its rows."""
+    """A recorder's folder. Read so far: by recorder the number of its latest file, and its rows.
+
+    `written_s` has by run when the latest of its rows that were given were written.
+    """
 
     def __init__(self, place: Path) -> None:
         self.place = place
+        self.written_s: dict[str, float] = {}
         self._read: _Read = {}
 
     def begin(self, read: _Read) -> None:
@@ -159,6 +175,8 @@ class _Folder:
                 new = list(islice(files.iter_rows(path), done, min(there, done + room)))
                 rows += new
                 done += len(new)
+                written_s = path.stat().st_mtime
+                self.written_s.update(dict.fromkeys({row.run for row in new}, written_s))
             read[recorder] = [number, done]
             if len(rows) >= BATCH_ROWS or done < there:
                 break
@@ -170,10 +188,12 @@ class _Capture:
     """A capture that grows. Read so far: by its digest the size of the file's beginning.
 
     After a stop all is read again, which gives the same rows; the fold passes over those it has.
+    `written_s` is as of a folder.
     """
 
     def __init__(self, place: Path) -> None:
         self.place = place
+        self.written_s: dict[str, float] = {}
         self._tables = self._capture().growing()
         self._last = 0
 
@@ -215,6 +235,8 @@ class _Capture:
             raise TraceFileError(
                 f"{self.place}: is damaged; nothing after that can be read"
             ) from None
+        if rows:
+            self.written_s[rows[-1].run] = self.place.stat().st_mtime
         known = min(size, KNOWN_OCTETS)
         return rows, {self._digest(known): [known]} if rows else {}
 
@@ -339,7 +361,7 @@ def follow(
 
 
 def follow_command(arguments: argparse.Namespace) -> int:
-    """Print what goes on whenever it changes, until Ctrl-C or a file that cannot be read."""
+    """Tell what goes on, until Ctrl-C or a file that cannot be read."""
     name = QUESTIONS.get(arguments.question)
     if name is None:
         raise CommandError(
@@ -348,7 +370,6 @@ def follow_command(arguments: argparse.Namespace) -> int:
         )
     if arguments.engine == SPARK:
         raise CommandError("--follow is answered without Spark", WRONG_USAGE)
-    screen = _Screen(arguments, name)
     window_us = WINDOW_US if arguments.window is None else round(arguments.window * 1_000_000)
     try:
         follower = Follower(arguments.trace, arguments.checkpoint, window_us=window_us)
@@ -356,12 +377,15 @@ def follow_command(arguments: argparse.Namespace) -> int:
         if arguments.checkpoint is not None:
             again = "goes on from there"
         say(f"following {arguments.trace}; Ctrl-C ends it, and the same command {again}")
+        if name == "stalls" and Path(arguments.trace).is_file():
+            say("a capture may tell of a stall only when it is over, by the frames that come then")
         try:
-            while True:
-                if follower.poll():
-                    screen.show(follower)
-                else:
-                    time.sleep(POLL_S)
+            with _Screen(arguments, name, follower) as screen:
+                while True:
+                    came = follower.poll()
+                    screen.show(fresh=bool(came))
+                    if not came:
+                        time.sleep(POLL_S)
         except KeyboardInterrupt:
             say(f"{follower.rows:,} rows so far")
     except TraceFileError as error:
@@ -370,37 +394,106 @@ def follow_command(arguments: argparse.Namespace) -> int:
 
 
 class _Screen:
-    """Says what is new: a table of what goes on, when it differs from the last one."""
+    """What goes on, and each stall once more when it is over.
 
-    def __init__(self, arguments: argparse.Namespace, question: str) -> None:
-        self.arguments, self.question = arguments, question
-        self._last: list[str] | None = None
+    A terminal is kept current. Elsewhere it is told when it has changed; what lasts has when its
+    time has one binary digit more.
+    """
 
-    def show(self, follower: Follower) -> None:
-        """After a batch."""
-        now = follower.now()[self.question]
+    def __init__(self, arguments: argparse.Namespace, question: str, follower: Follower) -> None:
+        self.arguments, self.question, self.follower = arguments, question, follower
+        self._now: list[dict[str, Any]] | None = None
+        self._last: list[dict[str, Any]] | None = None
+        self._told: set[_Place] = set()  # as over, of those that the fold may yet tell of
+        self._live: Any = None
+
+    def __enter__(self) -> _Screen:
+        if sys.stdout.isatty() and self.arguments.format == "table":
+            from rich.console import Console
+            from rich.live import Live
+
+            self._live = Live(console=Console(file=sys.stdout), auto_refresh=False)
+            self._live.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._live is not None:
+            self._live.stop()
+
+    def show(self, *, fresh: bool) -> None:
+        """After a poll, which gave rows or not."""
+        if not fresh and not self.follower.rows:
+            return
+        if fresh or self._now is None:
+            self._now = self.follower.now()[self.question]
+            self._now.sort(key=lambda row: str(tuple(row.values())))
+        now, over = self._now, list[dict[str, Any]]()
         if self.question == "rates":
             now = [row for row in now if row["frames"]]
         elif self.question == "stalls":
-            now = [row for row in now if row["release_frame_id"] is None]
-        now.sort(key=lambda row: str(tuple(row.values())))
+            over = [{**row, "lasts": False} for row in self._over(now, fresh=fresh)]
+            now = [{**row, "lasts": True} for row in now if row["release_frame_id"] is None]
         if self.arguments.format == "json":
-            lines = [json.dumps({**row, "engine": PLAIN}, ensure_ascii=False) for row in now]
+            told = now
         else:
-            told = _TOLD[self.question]
-            lines = [told(row, self.arguments.trace) for row in now[:SHOWN]]
-            if len(now) > SHOWN:
-                lines.append(f"... and {len(now) - SHOWN:,} more")
-        if lines == self._last:
-            return
-        self._last = lines
+            now = [self._current(row) for row in now]
+            told = [self._coarse(row) for row in now]
+        changed, self._last = bool(over) or told != self._last, told
+        if self._live is not None or changed:
+            self._print(over, now)
+
+    def _over(self, now: list[dict[str, Any]], *, fresh: bool) -> list[dict[str, Any]]:
+        """Stalls that are over and were not told; one that was released is when nothing comes."""
+        over = list(self.follower.over.get("stalls", ()))
+        if not fresh:
+            over += [row for row in now if row["release_frame_id"] is not None]
+        new = [row for row in over if _place(row) not in self._told]
+        self._told = (self._told | {*map(_place, new)}) & {*map(_place, now)}
+        return new
+
+    def _current(self, row: dict[str, Any]) -> dict[str, Any]:
+        """What lasts has lasted up to now, and not only to the latest row."""
+        clock = _CLOCKS.get(self.question, "")
+        if row.get(clock) is None:
+            return row
+        return {**row, clock: row[clock] + self.follower.silent_us(row["run"])}
+
+    def _coarse(self, row: dict[str, Any]) -> dict[str, Any]:
+        """Of its time, how many binary digits it has."""
+        clock = _CLOCKS.get(self.question, "")
+        if row.get(clock) is None:
+            return row
+        return {**row, clock: (row[clock] - row.get("start_us", 0)).bit_length()}
+
+    def _print(self, over: list[dict[str, Any]], now: list[dict[str, Any]]) -> None:
         if self.arguments.format == "json":
-            print(f"[{', '.join(lines)}]", flush=True)
+            rows = [{**row, "engine": PLAIN} for row in (*over, *now)]
+            print(json.dumps(rows, ensure_ascii=False), flush=True)
             return
-        print(f"-- {follower.rows:,} rows; {self.question} now: {len(now)}")
-        for line in lines:
-            print(line)
-        sys.stdout.flush()
+        ago = duration(self.follower.silent_us())
+        head = f"-- {self.follower.rows:,} rows, the latest {ago} ago; {self.question} now:"
+        ended, lines = self._lines(over), [f"{head} {len(now)}", *self._lines(now)]
+        if self._live is None:
+            print(*ended, *lines, sep="\n", flush=True)
+            return
+        from rich.text import Text
+
+        for line in ended:
+            self._live.console.print(Text(line))
+        self._live.update(Text("\n".join(lines)), refresh=True)
+
+    def _lines(self, rows: list[dict[str, Any]]) -> list[str]:
+        """A line each, of as many as a table has."""
+        shown = rows[: self.arguments.rows or None]
+        lines = [_TOLD[self.question](row, self.arguments.trace) for row in shown]
+        if len(rows) > len(shown):
+            lines.append(f"... and {len(rows) - len(shown):,} more; --rows 0 shows all")
+        return lines
+
+
+def _place(row: dict[str, Any]) -> _Place:
+    """By which a stall is known again."""
+    return (*(row[name] for name in LinkKey._fields), row["seq"], row["brake"])
 
 
 def _name(row: dict[str, Any]) -> str:
@@ -414,9 +507,10 @@ def _stall(row: dict[str, Any], folder: str) -> str:
     if Path(folder).is_dir():
         words = ["workbench", "show", folder, "--run", row["run"], "--at", str(row["seq"])]
         opened = f"  {shlex.join(words)}"
-    lasted = (row["end_us"] - row["start_us"]) / 1e6
+    lasted = duration(row["end_us"] - row["start_us"])
+    over, wait = ("", "wait") if row["lasts"] else ("over: ", "waited")
     return (
-        f"{_name(row)}: {row['brake']} for {lasted:.1f} s, {row['messages_waiting']:,} wait"
+        f"{over}{_name(row)}: {row['brake']} for {lasted}, {row['messages_waiting']:,} {wait}"
         f" ({row['evidence']}){opened}"
     )
 
@@ -434,7 +528,7 @@ def _answer(row: dict[str, Any], _folder: str) -> str:
         text += f", the slowest after {row['max_us'] / 1e6:.3f} s"
     text += f"; {row['unanswered']:,} waiting"
     if row["waiting_us"] is not None:
-        text += f", the oldest for {row['waiting_us'] / 1e6:.1f} s"
+        text += f", the oldest for {duration(row['waiting_us'])}"
     return text
 
 
@@ -445,4 +539,6 @@ def _consumer(row: dict[str, Any], _folder: str) -> str:
     return one_line(f"{place}: {row['unacknowledged']:,} of {most} unacknowledged{full}")
 
 
+_CLOCKS = {"stalls": "end_us", "answers": "waiting_us"}
+"""What of an answer grows while nothing comes."""
 _TOLD = {"stalls": _stall, "rates": _rate, "answers": _answer, "prefetch": _consumer}

@@ -3,6 +3,7 @@
 import argparse
 import errno
 import io
+import os
 import re
 import subprocess
 import sys
@@ -116,6 +117,62 @@ def command(arguments):
 scenarios.command = command
 sys.exit(main(["scenarios"]))
 """
+
+
+@pytest.fixture
+def code(capsys):
+    """A short run, as a share code."""
+    assert main(["run", "credit", "--act", "grant:link_credit=2", "--share"]) == 0
+    return capsys.readouterr().out.strip()
+
+
+@pytest.mark.parametrize(
+    "argv",
+    [
+        ("look", "t.parquet", "-o", "x.html"),
+        ("export", "t.parquet", "-o", "x.html"),
+        ("export", "t.parquet", "-o", "x.pcapng"),
+        ("export", "CODE", "--expect", "no-overrun", "-o", "test_x.py"),
+        ("run", "--code", "CODE", "-o", "x.parquet"),
+    ],
+    ids=" ".join,
+)
+def test_what_cannot_be_written_is_named_as_it_was_given(tmp_path, monkeypatch, code, argv):
+    """Not the file that the program writes first; and no part of it is left [no file may grow]."""
+    monkeypatch.chdir(tmp_path)
+    assert main(["run", "--code", code, "-o", "t.parquet"]) == 0
+    limited = (
+        "import resource, sys; from workbench.cli import main;"
+        "resource.setrlimit(resource.RLIMIT_FSIZE, (300, 300)); sys.exit(main(sys.argv[1:]))"
+    )
+    words = [code if word == "CODE" else word for word in argv]
+    done = subprocess.run(
+        [sys.executable, "-B", "-c", limited, *words], capture_output=True, text=True, check=False,
+        env=os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)},
+    )  # fmt: skip
+    assert done.returncode == 1
+    line = done.stderr.rstrip("\n")
+    assert re.fullmatch(
+        rf"workbench {argv[0]}: {argv[-1]}: (cannot write there: )?File too large", line
+    )
+    assert [path.name for path in tmp_path.iterdir()] == ["t.parquet"]
+
+
+@pytest.mark.parametrize("command", ["look", "export"])
+def test_a_place_that_may_only_be_read_is_named_as_it_was_given(
+    capsys, tmp_path, monkeypatch, code, command
+):
+    """As on a full disk."""
+    monkeypatch.chdir(tmp_path)
+    assert main(["run", "--code", code, "-o", "t.parquet"]) == 0
+    capsys.readouterr()
+
+    def refused(dir: str, prefix: str) -> tuple[int, str]:
+        raise OSError(errno.EROFS, "Read-only file system", f"{dir}/{prefix}0")
+
+    monkeypatch.setattr("workbench.views.static_html.tempfile.mkstemp", refused)
+    line = f"workbench {command}: x.html: Read-only file system"
+    assert failure(capsys, command, "t.parquet", "-o", "x.html") == (1, line)
 
 
 @pytest.mark.parametrize("module", commands(), ids=lambda module: module.NAME)

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import errno
+import os
 from dataclasses import replace
+from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -110,10 +113,34 @@ def test_a_table_of_any_size_is_cut_into_groups(tmp_path, monkeypatch):
     assert groups.num_rows == table.num_rows > 4
 
 
-def test_a_place_that_cannot_be_written_to_is_one_clear_line(tmp_path):
+def refuse(number):
+    """A function that the system refuses."""
+
+    def refused(*_arguments, **_more):
+        raise OSError(number, os.strerror(number), ".t.parquet.0.part")
+
+    return refused
+
+
+def test_a_disk_that_fills_amid_many_rows_is_one_clear_line(tmp_path, monkeypatch):
+    """As at the end."""
+    monkeypatch.setattr(pq.ParquetWriter, "write_table", refuse(errno.ENOSPC))
+    line = r"t\.parquet: cannot write there: No space left on device$"
+    with TraceWriter(tmp_path / "t.parquet", batch_rows=1) as writer:
+        with pytest.raises(TraceFileError, match=line):
+            writer.write(race()[0])
+        writer._waiting.clear()
+
+
+def test_a_place_that_cannot_be_written_to_is_one_clear_line(tmp_path, monkeypatch):
     """No folder, or a folder in place of the file: said at once, nothing made."""
-    with pytest.raises(TraceFileError, match="cannot write there"):
+    line = r"t\.parquet: cannot write there: No such file or directory$"
+    with pytest.raises(TraceFileError, match=line):
         files.write(tmp_path / "none" / "t.parquet", race())
+    with monkeypatch.context() as patched:
+        patched.setattr(Path, "unlink", refuse(errno.EROFS))  # as a read-only file system does
+        with pytest.raises(TraceFileError, match=line):
+            files.write(tmp_path / "none" / "t.parquet", race())
     with pytest.raises(TraceFileError, match="is a folder"):
         files.write(tmp_path, race())
     assert list(tmp_path.iterdir()) == []

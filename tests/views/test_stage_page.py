@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import errno
 import gzip
 import json
 import re
@@ -50,7 +51,7 @@ def test_a_failed_export_leaves_what_was_there(granted, tmp_path, monkeypatch):
     path.write_text("earlier")
 
     def fail(*_names):
-        raise OSError("disk full")
+        raise OSError(errno.ENOSPC, "disk full")
 
     monkeypatch.setattr(static_html.os, "replace", fail)
     with pytest.raises(OSError, match="disk full"):

@@ -73,6 +73,8 @@ def command(arguments: argparse.Namespace) -> int:
 
 def _test(target: Path, arguments: argparse.Namespace) -> int:
     """A run as a test."""
+    from workbench.views.static_html import write_page
+
     from .running import of_code
 
     if not target.name.startswith("test_"):
@@ -90,7 +92,7 @@ def _test(target: Path, arguments: argparse.Namespace) -> int:
     arguments.settings = arguments.acts = arguments.config = []
     run, _ = of_code(arguments)
     text = as_test(run, arguments.expect)
-    target.write_text(text, encoding="utf-8")
+    write_page(text, target)
     say(f"{target}: {text.count('def test_')} tests; run them with pytest {target}")
     return 0
 

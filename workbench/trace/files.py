@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import secrets
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from functools import cache, lru_cache
 from pathlib import Path
 from types import TracebackType
@@ -168,7 +169,11 @@ class TraceWriter:
         return self
 
     def write(self, row: Row) -> None:
-        """Add one row."""
+        """Add one row.
+
+        Raises:
+            TraceFileError: if it cannot be written.
+        """
         self._waiting.append(row)
         self.count += 1
         if len(self._waiting) >= self._batch_rows:
@@ -180,11 +185,8 @@ class TraceWriter:
         Raises:
             TraceFileError: if it cannot be written.
         """
-        try:
-            self._flush()
-            self._writer.write_table(table, row_group_size=GROUP_ROWS)
-        except OSError as problem:
-            raise TraceFileError(f"{self.path}: cannot write there: {reason(problem)}") from problem
+        self._flush()
+        self._put(table)
         self.count += table.num_rows
 
     def __exit__(
@@ -205,13 +207,20 @@ class TraceWriter:
 
     def _flush(self) -> None:
         if self._waiting:
-            self._writer.write_table(to_table(self._waiting, raw=self._raw))
+            self._put(to_table(self._waiting, raw=self._raw))
             self._waiting = []
+
+    def _put(self, table: Any) -> None:
+        try:
+            self._writer.write_table(table, row_group_size=GROUP_ROWS)
+        except OSError as problem:
+            raise TraceFileError(f"{self.path}: cannot write there: {reason(problem)}") from problem
 
     def _discard(self) -> None:
         if self._writer is not None and self._writer.is_open:
             self._writer.close()
-        self._part.unlink(missing_ok=True)
+        with suppress(OSError):  # where nothing can be written it is not there
+            self._part.unlink()
 
 
 def prepare() -> None:
@@ -400,6 +409,7 @@ def open_file(file: Path) -> Any:
 
 
 def reason(error: BaseException) -> str:
-    """The first line of an error's text, without what the system adds around it."""
-    text = getattr(error, "strerror", None) or str(error) or type(error).__name__
-    return str(text).splitlines()[0]
+    """What the system says, without what Arrow tells around it; else an error's first line."""
+    number = getattr(error, "errno", None)
+    text = os.strerror(number) if number else str(error) or type(error).__name__
+    return text.splitlines()[0]

@@ -73,15 +73,23 @@ def digest(text: str) -> str:
 
 
 def write_page(text: str, path: str | os.PathLike[str]) -> Path:
-    """Write a page, whole or not at all; an existing file is replaced."""
+    """Write a page, whole or not at all; an existing file is replaced.
+
+    Raises:
+        OSError: it cannot be written; it names this file.
+    """
     target = Path(path)
-    handle, name = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent or ".")
     try:
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            file.write(text)
-        os.chmod(name, 0o644)
-        os.replace(name, target)
-    except BaseException:
-        Path(name).unlink(missing_ok=True)
+        handle, name = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent or ".")
+        try:
+            with os.fdopen(handle, "w", encoding="utf-8") as file:
+                file.write(text)
+            os.chmod(name, 0o644)
+            os.replace(name, target)
+        except BaseException:
+            Path(name).unlink(missing_ok=True)
+            raise
+    except OSError as error:
+        error.filename = str(target)
         raise
     return target

@@ -1,6 +1,7 @@
 """`workbench analyze` on the command line: what needs no Java, and what is refused."""
 
 import csv
+import gzip
 import io
 import json
 import shlex
@@ -91,6 +92,21 @@ def test_what_cannot_be_asked_is_told_in_one_line(repo, monkeypatch, capsys, arg
     error = capsys.readouterr().err
     assert text in error
     assert error.count("\n") == 1
+
+
+def test_a_compressed_capture_is_a_capture_too(repo, tmp_path, capsys):
+    """And is told how it becomes a trace."""
+    place = tmp_path / "b.pcapng.gz"
+    capture = repo / "data" / "captures" / "rmq43_b_consumer_credit.pcapng"
+    place.write_bytes(gzip.compress(capture.read_bytes()))
+    assert main(["analyze", str(place), "summary"]) == 1
+    told = capsys.readouterr().err
+    assert told.endswith(
+        f"is a capture, not a trace; first: workbench import {place} -o b.parquet\n"
+    )
+    place.write_bytes(gzip.compress(b"another text"))
+    assert main(["analyze", str(place), "summary"]) == 1
+    assert "is not a Parquet file" in capsys.readouterr().err
 
 
 def test_unknowns_need_no_java_and_are_a_page_or_rows(trace, capsys, monkeypatch):

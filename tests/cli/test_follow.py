@@ -1,6 +1,7 @@
 """Following a recorder's folder: all of it, once, however often it is stopped."""
 
 import argparse
+import gzip
 import io
 import json
 import os
@@ -372,8 +373,30 @@ def test_the_command_says_what_goes_on_and_goes_on_after_a_kill(rows, tmp_path, 
     assert (followed.poll(), followed.rows) == (0, len(rows))
 
 
-def test_what_cannot_be_followed_is_told(tmp_path, capsys):
-    """Questions that need the whole trace, and Spark."""
+@pytest.mark.parametrize(
+    ("name", "content", "words"),
+    [
+        ("absent", None, "no such folder or capture"),
+        (
+            "text.txt",
+            b"no capture",
+            "cannot be followed; legal: the folder of a recorder, or a pcap",
+        ),
+        ("b.pcapng.gz", gzip.compress(b"\x0a\x0d\x0d\x0a"), "file that is not compressed"),
+    ],
+)
+def test_what_cannot_be_followed_is_told_with_what_can(tmp_path, capsys, name, content, words):
+    """A file that is there is not said to be absent."""
+    if content is not None:
+        (tmp_path / name).write_bytes(content)
+    assert main(["analyze", str(tmp_path / name), "stalls", "--follow"]) == 1
+    told = capsys.readouterr().err
+    assert f"{name}: " in told
+    assert words in told
+
+
+def test_questions_that_need_the_whole_trace_are_told(tmp_path, capsys):
+    """And that Spark does not follow."""
     for words in (["credit"], ["stalls", "--engine", "spark"]):
         assert main(["analyze", str(tmp_path), *words, "--follow"]) == 2
         assert capsys.readouterr().err.count("\n") == 1

@@ -83,9 +83,14 @@ class Follower:
             self._source: _Folder | _Capture = _Capture(place)
         elif place.is_dir():
             self._source = _Folder(place)
+        elif place.exists():
+            raise TraceFileError(
+                f"{source}: cannot be followed; legal: the folder of a recorder, or a pcap or"
+                " pcapng file that is not compressed"
+            )
         else:
             raise TraceFileError(
-                f"{source}: no such folder, and no capture; a recorder that runs has made one"
+                f"{source}: no such folder or capture; a recorder that runs has made one"
             )
         self.over: dict[str, list[dict[str, Any]]] = {}
         self._began_s = time.time()

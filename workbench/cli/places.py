@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from itertools import groupby
 from pathlib import Path
 from typing import Any
@@ -12,6 +14,8 @@ from .console import WRONG_USAGE, CommandError
 # The first octets of files that are often given by mistake for a trace.
 _PCAP = (b"\xa1\xb2\xc3\xd4", b"\xd4\xc3\xb2\xa1", b"\xa1\xb2\x3c\x4d", b"\x4d\x3c\xb2\xa1")
 _PCAPNG = b"\x0a\x0d\x0d\x0a"
+_GZIP, _OF_GZIP = b"\x1f\x8b", 31
+_SNIFFED = 512
 
 
 def output_file(text: str, suffixes: Sequence[str]) -> Path:
@@ -53,21 +57,28 @@ def refuse_capture(text: str) -> None:
     Raises:
         CommandError: it is a capture.
     """
-    path = Path(text)
-    if is_capture(path):
+    if is_capture(Path(text), packed=True):
+        trace = Path(text.removesuffix(".gz")).with_suffix(".parquet").name
         raise CommandError(
-            f"{text}: is a capture, not a trace; first: workbench import {text} -o"
-            f" {path.with_suffix('.parquet').name}"
+            f"{text}: is a capture, not a trace; first: workbench import {text} -o {trace}"
         )
 
 
-def is_capture(path: Path) -> bool:
-    """Whether a file begins as a pcap or pcapng capture does."""
+def is_capture(path: Path, *, packed: bool = False) -> bool:
+    """Whether a file begins as a pcap or pcapng capture does.
+
+    Args:
+        path: any file, or none.
+        packed: whether it may be compressed.
+    """
     if not path.is_file():
         return False
     with path.open("rb") as file:
-        first = file.read(4)
-    return first == _PCAPNG or first in _PCAP
+        first = file.read(_SNIFFED)
+    if packed and first.startswith(_GZIP):
+        with suppress(zlib.error):
+            first = zlib.decompressobj(wbits=_OF_GZIP).decompress(first, 4)
+    return first[:4] == _PCAPNG or first[:4] in _PCAP
 
 
 def one_run(text: str, name: str | None) -> list[Any]:

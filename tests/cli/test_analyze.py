@@ -66,6 +66,23 @@ def test_a_window_is_for_throughput_alone(trace, capsys):
     assert "legal: 0.000001 or more" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["stalls", "--checkpoint", "kept"], "--checkpoint is for --follow"),
+        (["stalls", "--follow", "--format", "csv"], "with --format csv; legal: table, json"),
+        (["stalls", "--follow", "--window", "2"], "--window is for throughput, and not for stalls"),
+        (["stalls", "other", "--follow"], "stalls takes one trace, and there is other too"),
+        (["throughput", "--follow", "--window", "0"], "legal: 0.000001 or more"),
+        (["credit", "--rows", "-1"], "--rows -1; legal: 0 or more, 0 for all"),
+    ],
+)
+def test_what_a_question_does_not_heed_is_refused(trace, capsys, words, told):
+    """Nothing that was said is passed over in silence."""
+    assert main(["analyze", str(trace), *words]) == 2
+    assert told in capsys.readouterr().err
+
+
 def test_the_other_formats_hold_the_same(trace, capsys):
     """A table for people, CSV for programs."""
     assert main(["analyze", str(trace), "summary"]) == 0

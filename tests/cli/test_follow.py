@@ -180,6 +180,17 @@ def test_a_terminal_is_kept_current(rows, tmp_path, clock, monkeypatch):
         assert f"the latest {s} s ago; stalls now: 1" in shown
 
 
+def test_as_many_are_told_as_a_table_has_rows(repo, capsys):
+    """And how many there are more."""
+    place = repo / "data" / "captures" / "rmq43_b_consumer_credit.pcapng"
+    followed = Follower(place)
+    screen = screen_of(followed, place, rows=1)
+    screen.show(fresh=bool(followed.poll()))
+    first, more, *_ = capsys.readouterr().out.splitlines()
+    assert first.startswith("over: ")
+    assert re.fullmatch(r"\.\.\. and \d more; --rows 0 shows all", more)
+
+
 @pytest.mark.parametrize("batch", [1, 7, 10_000])
 def test_each_stall_of_a_capture_is_told_once_it_is_over(
     repo, tmp_path, monkeypatch, capsys, batch

@@ -113,6 +113,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def command(arguments: argparse.Namespace) -> int:
     """Ask and print."""
+    _check_usage(arguments)
     if arguments.follow:
         from .following import follow_command
 
@@ -120,7 +121,6 @@ def command(arguments: argparse.Namespace) -> int:
     from workbench.analysis.errors import AnalysisError
     from workbench.trace.files import TraceFileError
 
-    _check_usage(arguments)
     traces = [one for one in (arguments.trace, arguments.other) if one]
     for trace in traces:
         refuse_capture(trace)
@@ -151,6 +151,12 @@ def _check_usage(arguments: argparse.Namespace) -> None:
         )
     if arguments.numbers and question != "summary":
         raise CommandError(f"--numbers is for summary, and not for {question}", WRONG_USAGE)
+    if arguments.rows < 0:
+        raise CommandError(f"--rows {arguments.rows}; legal: 0 or more, 0 for all", WRONG_USAGE)
+    if arguments.checkpoint is not None and not arguments.follow:
+        raise CommandError("--checkpoint is for --follow", WRONG_USAGE)
+    if arguments.follow and arguments.format == "csv":
+        raise CommandError("--follow with --format csv; legal: table, json", WRONG_USAGE)
     if arguments.engine == SPARK and question == "unknowns":
         raise CommandError("unknowns is never answered by Spark", WRONG_USAGE)
     if arguments.window is not None and question != "throughput":

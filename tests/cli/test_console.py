@@ -11,7 +11,7 @@ import sys
 import pytest
 
 from workbench.cli import main
-from workbench.cli.console import CommandError, Progress, one_line, suggestion, table
+from workbench.cli.console import CommandError, Progress, cell, one_line, suggestion, table
 from workbench.cli.main import MODULES, commands, parser
 from workbench.cli.main import main as real_main
 
@@ -301,6 +301,35 @@ def test_a_table_on_a_terminal_fits_it(monkeypatch):
     assert "in every row: run r" in lines
     assert lines[-2] == "#1: workbench show " + "t" * 80
     assert max(len(line) for line in lines if not line.startswith("#1:")) <= 60
+
+
+@pytest.mark.parametrize("width", [30, 60, 200])
+@pytest.mark.parametrize("count", [0, 1, 3])
+def test_no_word_of_a_table_is_on_two_lines(monkeypatch, width, count):
+    """Rows that are too wide for a terminal become paragraphs."""
+    terminal = Terminal()
+    monkeypatch.setattr(sys, "stdout", terminal)
+    monkeypatch.setenv("COLUMNS", str(width))
+    monkeypatch.setenv("TERM", "xterm")
+    names = ["measure", "messages_waiting", "release_frame_id", "advice", "nothing"]
+    rows = [[f"settle_us{n}", 160_000 + n, n / 2, f"{n} more", None] for n in range(count)]
+    table(names, rows, caption="the end")
+    told = re.sub(r"\x1b\[\d*m", "", terminal.getvalue())
+    assert max(map(len, told.splitlines())) <= width
+    wanted = {"messages_waiting", *(str(one) for row in rows for one in row[:2])} if rows else ()
+    for word in wanted:
+        assert re.search(rf"\b{word}\b", told)
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"),
+    [(16.0, "16"), (218029.66666666666, "218030"), (2.365068156432345, "2.365"), (12.5, "12.5"),
+     (11398919.0, "11398919"), (0.0, "0"), (-0.5, "-0.5"), (1e-9, "1e-09"), (True, "True"),
+     (218029, "218029"), (None, "-"), ("16.0", "16.0")],
+)  # fmt: skip
+def test_a_number_has_as_many_digits_as_one_reads(value, shown):
+    """Programs get all of them, as JSON or CSV."""
+    assert cell(value) == shown
 
 
 def test_the_package_s_main_is_the_command_line():

@@ -120,19 +120,15 @@ class Answer(Sequence[dict[str, Any]]):
         return self.caption
 
     def _repr_html_(self) -> str:
+        from .console import cell
+
         def cells(tag: str, values: Sequence[Any]) -> str:
-            return "".join(f"<{tag}>{html.escape(_text(value))}</{tag}>" for value in values)
+            return "".join(f"<{tag}>{html.escape(cell(value))}</{tag}>" for value in values)
 
         body = "".join(f"<tr>{cells('td', list(row.values()))}</tr>" for row in self[:SHOWN])
         head = f"<tr>{cells('th', self.columns)}</tr>"
         caption = f'<caption style="caption-side:bottom">{html.escape(self.caption)}</caption>'
         return f"<table>{caption}<thead>{head}</thead><tbody>{body}</tbody></table>"
-
-
-def _text(value: Any) -> str:
-    if isinstance(value, float):
-        return f"{value:.6g}"
-    return "" if value is None else str(value)
 
 
 def ask_trace(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import difflib
 import sys
+import textwrap
 import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, TypeVar
@@ -100,48 +101,78 @@ def table_lines(
     """Rows under their names, for standard output.
 
     A terminal gets no wider lines than it has room for: a column that says the same in every row
-    becomes a line of its own there, and the commands stand below the table. Elsewhere every row is
-    one line with everything in it.
+    becomes a line of its own there, the commands stand below the table, and where that is too wide
+    still each row is a paragraph. Elsewhere every row is one line with everything in it.
 
     Args:
         names: of the columns.
-        rows: a value for each of them; None is shown as `-`.
+        rows: a value for each of them, shown as `cell` has it.
         caption: a last line.
         opened: for each row the command that opens it; None for one that has none.
     """
     from rich.console import Console
 
-    cells = [[one_line("-" if value is None else value) for value in row] for row in rows]
-    below: list[str] = []
     watched = sys.stdout.isatty()
+    console = Console(file=sys.stdout, width=None if watched else ENDLESS)
+    cells = [[one_line(cell(value)) for value in row] for row in rows]
+    below: list[str] = []
     if watched:
-        names, cells, below = _narrowed(names, cells, opened)
+        names, cells, same = _narrowed(names, cells)
+        below = _wrapped("in every row:", same, console.width) if same else []
+        below += [f"#{number}: {command}" for number, command in enumerate(opened, 1) if command]
     elif opened:
         names = [*names, OPEN]
         cells = [[*row, command or "-"] for row, command in zip(cells, opened, strict=True)]
-    console = Console(file=sys.stdout, width=None if watched else ENDLESS)
-    with console.capture() as drawn:
-        console.print(_table(names, cells))
     below += [caption] if caption else []
-    return [line.rstrip() for line in (*drawn.get().splitlines(), *below)]
+    drawn = _table(names, cells)
+    wanted = console.measure(drawn, options=console.options.update(width=ENDLESS)).maximum
+    if wanted > console.width:
+        return [*_paragraphs(names, cells, console.width), *below]
+    with console.capture() as captured:
+        console.print(drawn)
+    return [line.rstrip() for line in (*captured.get().splitlines(), *below)]
+
+
+def cell(value: object) -> str:
+    """A value in a table: `-` for None; of a fraction four digits, or as many as are whole."""
+    if isinstance(value, float):
+        whole = value.is_integer() or abs(value) >= 1000
+        return f"{value:.0f}" if whole else f"{value:.4g}"
+    return "-" if value is None else str(value)
 
 
 def _narrowed(
-    names: Sequence[str], cells: list[list[str]], opened: Sequence[str | None]
+    names: Sequence[str], cells: Sequence[Sequence[str]]
 ) -> tuple[list[str], list[list[str]], list[str]]:
-    """For a terminal: numbered rows without what all of them say, and what stands below them."""
-    columns = list(zip(*cells, strict=True))
-    same = [len(cells) > 1 and len(set(column)) == 1 for column in columns]
-    told = [
-        f"{name} {column[0]}" for name, column, one in zip(names, columns, same, strict=True) if one
-    ]
-    below = [f"in every row: {', '.join(told)}"] if told else []
-    below += [f"#{number}: {command}" for number, command in enumerate(opened, 1) if command]
-    shown = [
-        [f"#{number}", *(cell for cell, one in zip(row, same, strict=True) if not one)]
-        for number, row in enumerate(cells, 1)
-    ]
-    return ["", *(name for name, one in zip(names, same, strict=True) if not one)], shown, below
+    """For a terminal: numbered rows without what all of them say, and that by itself."""
+    columns = list(zip(names, *cells, strict=True))
+    alike = [len(cells) > 1 and len(set(column[1:])) == 1 for column in columns]
+    same = [_told(*column[:2]) for column, one in zip(columns, alike, strict=True) if one]
+    left = [column for column, one in zip(columns, alike, strict=True) if not one]
+    numbers = ("", *(f"#{number}" for number in range(1, len(cells) + 1)))
+    head, *rows = map(list, zip(numbers, *left, strict=True))
+    return head, rows, same
+
+
+def _paragraphs(names: Sequence[str], cells: Iterable[Sequence[str]], width: int) -> Iterator[str]:
+    """Rows as texts, each value after its name; what is not there is left out."""
+    for number, *values in cells:
+        told = [_told(*one) for one in zip(names[1:], values, strict=True) if one[1] != "-"]
+        yield from _wrapped(f"{number} ", told, width)
+
+
+def _told(name: str, value: str) -> str:
+    """Both with a space that stays on a line."""
+    return f"{name}\xa0{value}"
+
+
+def _wrapped(head: str, told: Iterable[str], width: int) -> list[str]:
+    """Lines no wider than that, with no word on two of them."""
+    lines = textwrap.wrap(
+        f"{head} {', '.join(told)}", width, subsequent_indent=" " * 4,
+        break_long_words=False, break_on_hyphens=False,
+    )  # fmt: skip
+    return [line.replace("\xa0", " ") for line in lines]
 
 
 def _table(names: Sequence[str], cells: Iterable[Sequence[str]]) -> Any:

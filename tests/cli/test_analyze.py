@@ -191,15 +191,16 @@ def test_each_row_of_compare_ends_with_the_line_that_opens_its_larger_side(trace
     answer = folds.compare(files.read(trace), files.read(other))
     assert main(["analyze", str(trace), "compare", str(other)]) == 0
     head, *lines, _caption = capsys.readouterr().out.splitlines()
-    assert head.endswith("left_seq  right_seq  open it with")
+    assert head.endswith("left_seq  right_seq  opens  open it with")
     opened = set()
     for line, row in zip(lines, answer, strict=True):
         if row["left_seq"] is None and row["right_seq"] is None:
-            assert line.endswith(" -")
+            assert line.split()[-2:] == ["-", "-"]
             continue
         side = "right" if (row["right"] or 0) > (row["left"] or 0) else "left"
         command = shlex.split(line[line.index("workbench show ") :])
         assert command[2] == str(other if side == "right" else trace)
+        assert line[: line.index("workbench show ")].split()[-1] == side
         assert command[3:] == ["--run", row[f"{side}_run"], "--at", str(row[f"{side}_seq"])]
         assert main(command[1:]) == 0
         assert capsys.readouterr().out

@@ -243,6 +243,9 @@ def _table(rows: Iterable[dict[str, Any]], answer: Answer, arguments: argparse.N
     if arguments.question == "summary":
         hidden.add("advice")  # a sentence each, which is what is shown without --numbers
     names = [name for name in answer.columns if name not in hidden]
+    if arguments.question == "compare":
+        names.append("opens")
+        shown = [{**row, "opens": _larger(row)} for row in shown]
     opened = [_opened(row, arguments) for row in shown]
     caption = f"{arguments.question}: {len(shown) + more:,} rows; {answer.by}"
     if more:

@@ -327,6 +327,16 @@ def test_the_good_ones_of_several_captures_are_kept(capsys, folder):
     assert sorted(os.listdir()) == ["cat.jpg"]
 
 
+def test_a_capture_that_is_cut_is_good_up_to_there(capsys, folder):
+    """With --strict too, as its help says; the report tells of it."""
+    Path("cut.pcapng").write_bytes(CAPTURE.read_bytes()[:6000])
+    out, _ = lines(capsys, "import", "cut.pcapng", "--strict", "-o", "t.parquet")
+    assert out[1].startswith("problem: cut.pcapng: the file ends in the middle of a block")
+    assert len(files.read("t.parquet")) == 36
+    told = " ".join(" ".join(lines(capsys, "import", "--help")[0]).split())
+    assert "of a capture that is cut or damaged all before that place is kept" in told
+
+
 def test_a_folder_gets_one_file_a_capture(capsys, folder):
     """And the folder is a trace again, for every command."""
     Path("traces").mkdir()

@@ -18,9 +18,9 @@ HELP = "make a trace of captures (pcap, pcapng) or of Proton's frame log"
 TEXT = """\
 Make a trace of captures: pcap or pcapng files, or the text that Proton prints with PN_TRACE_FRM=1.
 
-AMQP 1.0 is found on any port, by its protocol header or, where the capture begins in the middle, by
-frames that follow each other. What cannot be known is left open and listed, never guessed. The
-report of connections, links and losses goes to stdout.
+AMQP 1.0, 0-9-1 and 0-10 are found on any port, by their protocol headers or, where the capture
+begins in the middle, by frames that follow each other. What cannot be known is left open and
+listed, never guessed. The report of connections, links and losses goes to stdout.
 
   workbench import rabbit.pcapng -o rabbit.parquet
   workbench import monday.pcap tuesday.pcap -o week.parquet
@@ -32,8 +32,10 @@ report of connections, links and losses goes to stdout.
                                                     captures by name)
 
 Of several captures the good ones are kept and each skipped one gets a line; the exit code is then
-0, or with --strict 1, and then nothing is written. --redact drops SASL responses and message
-bodies, so that the trace can be given away; what is there already is then written anew.
+0, or with --strict 1, and then nothing is written. Good is what has frames that can be read: of a
+capture that is cut or damaged all before that place is kept, and the report has a line "problem",
+with --strict too. --redact drops SASL responses and message bodies, so that the trace can be given
+away; what is there already is then written anew.
 """
 
 
@@ -56,7 +58,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--redact", action="store_true", help="drop SASL responses and message bodies"
     )
     parser.add_argument(
-        "--strict", action="store_true", help="write nothing unless every capture is good"
+        "--strict",
+        action="store_true",
+        help="write nothing unless every capture is good, if only up to where it is cut",
     )
 
 

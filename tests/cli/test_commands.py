@@ -130,6 +130,13 @@ def test_a_setting_of_rabbitmq_s_is_what_the_broker_grants(capsys, folder):
     assert {row.frame["channel_max"] for row in opens if row.from_peer == "broker"} == {6}
 
 
+def test_an_act_before_the_first_row_is_at_row_minus_one(capsys, folder):
+    """With an equals sign, as the help says, for a word that begins with a dash is an option."""
+    lines(capsys, "run", "credit", "--act=-1:hold:direction=c2b", "-o", "t.parquet")
+    assert files.read("t.parquet")[0].event == "action"
+    assert "--act=-1:NAME" in "".join(lines(capsys, "run", "--help")[0])
+
+
 def test_an_act_may_name_the_row_after_which_it_happens(capsys, folder):
     """Two acts: the second in the middle of what the first one caused."""
     lines(

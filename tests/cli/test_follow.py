@@ -163,6 +163,20 @@ def test_a_stall_lasts_while_no_row_comes(rows, tmp_path, clock, capsys):
     assert told == [duration(before_us + s * 1_000_000) for s in (10, 20, 40)]
 
 
+def test_a_stall_is_told_when_one_goes_on_though_no_row_comes(rows, tmp_path, clock, capsys):
+    """With all of its time, while nobody followed too."""
+    first, before_us = held(rows)
+    files.write(folder_made(tmp_path / "live") / "live-00001.parquet", first)
+    os.utime(tmp_path / "live" / "live-00001.parquet", (5_000, 5_000))
+    clock.s = 5_010
+    follower(tmp_path / "live").poll()
+    clock.s = 5_070
+    followed = follower(tmp_path / "live")
+    assert followed.poll() == 0
+    screen_of(followed, tmp_path).show(fresh=False)
+    assert f" for {duration(before_us + 70_000_000)}, " in capsys.readouterr().out
+
+
 def test_a_terminal_is_kept_current(rows, tmp_path, clock, monkeypatch):
     """Each time it is looked, with the time since the latest row."""
     first, before_us = held(rows)

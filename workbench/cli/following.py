@@ -20,7 +20,7 @@ import re
 import shlex
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -93,12 +93,11 @@ class Follower:
                 f"{source}: no such folder or capture; a recorder that runs has made one"
             )
         self.over: dict[str, list[dict[str, Any]]] = {}
-        self._began_s = time.time()
         self._fold = LiveFold(window_us)
         self._past: dict[str, list[dict[str, Any]]] = {name: [] for name in QUESTIONS.values()}
         self._kept = None if checkpoint is None else _Kept(Path(checkpoint), place)
         if self._kept is not None:
-            self._source.begin(self._kept.restored(self._fold))
+            self._source.begin(self._kept.restored(self._fold), self._fold.last_us())
 
     @property
     def rows(self) -> int:
@@ -123,10 +122,8 @@ class Follower:
 
     def silent_us(self, run: str | None = None) -> int:
         """How long ago the latest row was written, of this run or of any."""
-        written = self._source.written_s
-        latest_s = max(written.values(), default=self._began_s)
-        if run is not None:
-            latest_s = written.get(run, self._began_s)
+        written_s = self._source.written_s
+        latest_s = max(written_s.values()) if run is None else written_s[run]
         return max(0, round((time.time() - latest_s) * 1e6))
 
     def now(self) -> dict[str, list[dict[str, Any]]]:
@@ -156,8 +153,10 @@ class _Folder:
         self.written_s: dict[str, float] = {}
         self._read: _Read = {}
 
-    def begin(self, read: _Read) -> None:
-        """Go on from there."""
+    def begin(self, read: _Read, runs: Iterable[str]) -> None:
+        """Go on from there; of these runs rows were given."""
+        written = [path.stat().st_mtime for _, _, path in _files(self.place)]
+        self.written_s = dict.fromkeys(runs, max(written, default=time.time()))
         self._read = {name: [int(one) for one in at] for name, at in read.items()}
 
     def new(self) -> tuple[list[Row], _Read]:
@@ -210,8 +209,9 @@ class _Capture:
         except CaptureError as error:
             raise TraceFileError(str(error)) from None
 
-    def begin(self, read: _Read) -> None:
+    def begin(self, read: _Read, runs: Iterable[str]) -> None:
         """Go on; the file must begin as it did."""
+        self.written_s = dict.fromkeys(runs, self.place.stat().st_mtime)
         for digest, (size,) in read.items():
             if self._digest(int(size)) != digest:
                 raise TraceFileError(

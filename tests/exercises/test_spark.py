@@ -17,6 +17,7 @@ from workbench.exercises.progress import Progress
 from workbench.exercises.question import NotYetError
 from workbench.exercises.spark_answers import RECORDED, Answer, NotRecordedError, recorded
 from workbench.exercises.spark_desk import QUESTIONS, WINDOW_US, SparkDesk
+from workbench.exercises.spark_progress import ProgressView
 from workbench.exercises.spark_shows import (
     HALF,
     archive_rate,
@@ -184,6 +185,23 @@ def test_a_table_has_ten_rows_and_says_how_many_more(no_java):
     assert page[-1] == f"... and {more:,} more rows"
     assert "<table" in stalls._repr_html_()
     assert "brake" in str(said("stalls")).splitlines()[0]
+
+
+def test_the_rows_that_are_told_are_all_that_there_are(no_java, monkeypatch):
+    """Of the stalls the longest alone come out of Spark; the table's last line adds up to it."""
+    told = []
+    monkeypatch.setattr(ProgressView, "done", lambda _view, text: told.append(text))
+    desk = SparkDesk()
+    monkeypatch.setattr(desk, "session", object)
+    monkeypatch.setattr(desk, "rows", lambda question, *_: recorded("shift", question))
+    monkeypatch.setattr(desk, "stalls", lambda _path: SimpleNamespace(count=lambda: 632))
+    trace = SimpleNamespace(name="shift", path=RECORDED, frames=140_882)
+    answer = desk.ask("stalls", trace)
+    desk.ask("lost", trace)
+    told = [one for one in told if "rows" in one]
+    assert told[0].endswith(", 632 rows out of 140,882 frames")
+    assert answer.tail == "... and 622 more rows"
+    assert told[1].endswith(f", {len(recorded('shift', 'lost'))} rows out of 140,882 frames")
 
 
 @pytest.mark.parametrize(

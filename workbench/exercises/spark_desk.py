@@ -161,7 +161,8 @@ class SparkDesk(Still, widgets.VBox):
                 rows = self.rows(question, trace.path, view.spark)
                 if name == LONGEST:
                     stalls = self.stalls(trace.path).count()
-                view.done(say("desk.answered", told=view.text, n=len(rows), frames=trace.frames))
+                found = max(stalls, len(rows))
+                view.done(say("desk.answered", told=view.text, n=found, frames=trace.frames))
         more = max(0, stalls - len(rows))
         return Answer(question=name, rows=rows, path=trace.path, hidden=tuple(without), more=more)
 

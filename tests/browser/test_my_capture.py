@@ -20,6 +20,16 @@ def test_a_capture_that_is_handed_over_is_told_and_opened(lab_page, repo):
     chosen(lab_page, desk, other)
     desk.get_by_text("notes.pcap: not a capture").wait_for()
     assert desk.locator(".story").count() == 0
+    chosen(lab_page, desk, capture)
+    desk.get_by_role("status").get_by_text("was read.").wait_for()
+    path = desk.get_by_placeholder("or its path")
+    path.fill(f"{other} ")
+    path.press("Enter")
+    desk.get_by_text("notes.pcap: not a capture").wait_for()
+    path.fill(str(capture))
+    path.press("Enter")
+    # It stands beside the desk, and so in the notebook when it is saved.
+    desk.get_by_text(f"{capture.name}: The longest stall: 802 ms").wait_for()
     lab_page.assert_quiet()
 
 

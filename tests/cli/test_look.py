@@ -6,6 +6,7 @@ import json
 import re
 from dataclasses import replace
 from datetime import UTC, datetime
+from types import SimpleNamespace
 
 import pytest
 
@@ -185,3 +186,53 @@ def test_a_file_that_is_handed_over_is_looked_at(capture):
     desk.upload.value = ({**file, "size": 10**12},)
     assert "name its path instead" in desk.line.value
     assert (desk.look, desk.steps.children, desk.report.value) == (None, (), "")
+
+
+def test_the_same_file_can_be_handed_over_again(capture, tmp_path):
+    """By the button after something else was wrong, and by its path after it has changed."""
+    desk = CaptureDesk()
+    data = capture.read_bytes()
+    file = {
+        "name": "mine.pcapng", "type": "", "size": len(data), "content": memoryview(data),
+        "last_modified": datetime.now(UTC),
+    }  # fmt: skip
+    desk.upload.value = (file,)
+    typed(desk, tmp_path / "absent.pcap")
+    assert "No such file" in desk.line.value
+    desk.upload.value = (file,)
+    assert "mine.pcapng was read." in desk.line.value
+    place = tmp_path / "changing.pcap"
+    place.write_bytes(b"")
+    typed(desk, place)
+    assert "the file is empty" in desk.line.value
+    place.write_bytes(data)
+    typed(desk, place)
+    assert "changing.pcap was read." in desk.line.value
+
+
+def test_a_path_may_stand_in_quotes_and_an_empty_one_is_told_what_to_do(capture):
+    """As a file manager or a shell hands it over."""
+    desk = CaptureDesk()
+    for path in (f"{capture} ", f"'{capture}'", f' "{capture}"'):
+        desk.look_at("")
+        assert "press Enter" in desk.line.value
+        assert desk.look is None
+        desk.look_at(path)
+        assert f"{capture.name} was read." in desk.line.value
+
+
+def test_what_a_capture_said_stays_in_a_saved_notebook(capture):
+    """Its name and the headline, as an output beside the desk; nothing of what cannot be read."""
+    kept = []
+    desk = CaptureDesk()
+    desk.kept = SimpleNamespace(update=lambda shown: kept.append(shown.data))
+    desk.look_at(capture)
+    desk.look_at("absent.pcap")
+    assert f"{capture.name}: The longest stall: 802 ms" in kept[0]
+    assert "absent" not in kept[1]
+
+
+def typed(desk, path):
+    """A path in the field, and the Enter key."""
+    desk.path.value = str(path)
+    desk.path._handle_custom_msg({"event": "submit"}, [])

@@ -10,6 +10,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import ipywidgets as widgets
+from IPython.display import HTML, display
 
 from workbench.views.opening import stage_of
 from workbench.views.stills import Still
@@ -18,6 +19,8 @@ from .table import say
 
 LARGEST_MB = 100
 """A browser hands a file over in one piece."""
+QUOTES = " \t'\""
+"""What a path may stand in that was copied from elsewhere."""
 
 
 class CaptureDesk(Still, widgets.VBox):
@@ -25,18 +28,20 @@ class CaptureDesk(Still, widgets.VBox):
 
     Attributes:
         look: of the latest file; None before the first.
+        kept: told the headline, so that a saved notebook has it; None where nobody is.
     """
 
     still_is_prose = True
 
     def __init__(self) -> None:
         self.look: Any = None
+        self.kept: Any = None
         self.upload = widgets.FileUpload(
             accept=".pcap,.pcapng,.gz,.log,.txt,.parquet", multiple=False,
             description=say("capture.button"), tooltip=say("capture.button-tip"),
         )  # fmt: skip
         self.path = widgets.Text(
-            placeholder=say("capture.path"), continuous_update=False,
+            placeholder=say("capture.path"), tooltip=say("capture.path-tip"),
             layout={"width": "32em"},
         )  # fmt: skip
         self.line = widgets.HTML(_line(say("capture.ask")))
@@ -48,12 +53,19 @@ class CaptureDesk(Still, widgets.VBox):
             ]
         )  # fmt: skip
         self.upload.observe(self._chosen, names="value")
-        self.path.observe(lambda change: self.look_at(change["new"]), names="value")
+        self.path.on_msg(self._entered)
 
     def look_at(self, path: str | Path) -> None:
         """Look at a file; what is wrong with it is told in the line above the report."""
         with self._told():
-            self._show(Path(path).expanduser())
+            name = str(path).strip(QUOTES)
+            if not name:
+                raise ValueError(say("capture.ask"))
+            self._show(Path(name).expanduser())
+
+    def _entered(self, _widget: Any, content: Any, _buffers: Any) -> None:
+        if isinstance(content, dict) and content.get("event") == "submit":  # the Enter key
+            self.look_at(self.path.value)
 
     def _chosen(self, change: Any) -> None:
         for file in change["new"]:
@@ -64,6 +76,7 @@ class CaptureDesk(Still, widgets.VBox):
                 place = Path(folder) / (PurePath(file["name"]).name or "capture")
                 place.write_bytes(file["content"])
                 self._show(place)
+        self.upload.value = ()  # the same file may be chosen again
 
     @contextmanager
     def _told(self) -> Iterator[None]:
@@ -74,6 +87,8 @@ class CaptureDesk(Still, widgets.VBox):
         except (LookError, ValueError, OSError) as error:
             self.look, self.report.value, self.steps.children = None, "", ()
             self.line.value = _line(str(error))
+        if self.kept is not None:
+            self.kept.update(HTML(_line("" if self.look is None else repr(self.look))))
 
     def _show(self, place: Path) -> None:
         from workbench.cli.looking import look
@@ -95,4 +110,6 @@ def _line(text: str) -> str:
 
 def capture_desk() -> CaptureDesk:
     """A place for a capture of your own."""
-    return CaptureDesk()
+    desk = CaptureDesk()
+    desk.kept = display(HTML(""), display_id=True)
+    return desk

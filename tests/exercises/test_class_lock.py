@@ -63,10 +63,20 @@ def test_the_code_is_typed_in_a_lessons_card(home):
     box.code.value = "hello"
     box.enter.click()
     assert "no trainer&#x27;s code" in box.line.value
+    box.code.value = " "
+    box.enter.click()
+    assert box.line.value == ""
     box.code.value = section_code("02", 1)
     box.code._handle_custom_msg({"event": "submit"}, [])
     assert "up to section 1" in box.line.value
     assert "section 1" in repr(ClassBox())
+
+
+def test_the_code_that_is_named_as_an_example_is_one(home):
+    """In the empty field, and where what was typed is no code."""
+    example = ClassBox().code.placeholder
+    assert example in class_code("hello")
+    assert "to its end" in class_code(example)
 
 
 def test_a_mistyped_code_locks_nothing(home):

@@ -38,8 +38,8 @@ class ClassBox(Still, widgets.VBox):
             self._entered()
 
     def _entered(self) -> None:
-        if self.code.value.strip():
-            self._say(class_code(self.code.value))
+        code = self.code.value.strip()
+        self._say(class_code(code) if code else open_now())
 
     def _say(self, text: str) -> None:
         self.line.value = text and f'<div role="status">{html.escape(text)}</div>'

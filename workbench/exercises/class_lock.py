@@ -57,7 +57,7 @@ def class_code(code: str) -> str:
     try:
         bits = number_of(code, LENGTH)
     except CodeError:
-        return say("class-no-code", code=f"{code!r:.40}")
+        return say("class-no-code", code=f"{code!r:.40}", example=say("class-example"))
     if _check(bits >> _CHECK) != bits & ((1 << _CHECK) - 1):
         return say("class-mistyped", code=f"{code!r:.40}")
     lesson, section = f"{bits >> _CHECK >> 5:02}", bits >> _CHECK & MOST_SECTION

@@ -94,7 +94,7 @@ def test_a_session_that_was_lost_gives_the_answers_back(chromium, tmp_path_facto
             picture(lab, "before-step")
             page.keyboard.press("End")
             lab.show_cell("before-predict").get_by_role("button", name="Compare").click()
-            asked.get_by_text("You said 10").wait_for()
+            asked.get_by_text("You said: 10").wait_for()
             assert octets_of(lab.url) < MOST_OCTETS
             assert page.locator(NOTE).count() == 0
             assert "Binder ends a session after 10" in idle(lab, 8)
@@ -112,7 +112,7 @@ def test_a_session_that_was_lost_gives_the_answers_back(chromium, tmp_path_facto
             lab.open(LESSON, folder="my")
             lab.run_cells(*ASKED[:3])
             asked = lab.show_cell("before-predict")
-            asked.get_by_text("You said 10 before.").wait_for()
+            asked.get_by_text("You said before: 10.").wait_for()
             lab.assert_quiet()
         idle(lab, 8)
         page.keyboard.press("Shift")

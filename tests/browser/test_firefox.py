@@ -51,7 +51,7 @@ def test_a_lesson_works_in_firefox(firefox_lab):
     field = asked.get_by_role("textbox", name="messages")
     field.fill("10")
     field.press("Enter")
-    asked.get_by_text("You say 10").wait_for()
+    asked.get_by_text("You say: 10").wait_for()
     root = picture(lab, "grant-step")
     assert limits(root) == ("0", "0")
     forward = root.get_by_role("button", name="one step on")

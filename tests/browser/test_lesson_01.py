@@ -67,7 +67,7 @@ def test_the_lesson_works_in_the_browser(lab_page, pictures):
     field.wait_for()
     field.fill("10")
     field.press("Enter")
-    asked.get_by_text("You say 10").wait_for()
+    asked.get_by_text("You say: 10").wait_for()
     asked.get_by_role("button", name="Compare").click()
     asked.get_by_text("Look first: go to step").wait_for()
     shot(lesson, asked, pictures, "predict-look-first")

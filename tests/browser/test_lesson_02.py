@@ -73,7 +73,7 @@ def test_the_race_in_the_browser(lab_page, pictures):
     field.wait_for()
     field.fill("8")
     field.press("Enter")
-    asked.get_by_text("You say 8").wait_for()
+    asked.get_by_text("You say: 8").wait_for()
     asked.get_by_role("button", name="Compare").click()
     asked.get_by_text("“adds”").first.wait_for()
 

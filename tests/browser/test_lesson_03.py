@@ -36,7 +36,7 @@ def answer(lesson, cell_id: str, unit: str, text: str) -> str:
     asked = lesson.show_cell(cell_id).locator(".widget-vbox").filter(has=box).last
     field.fill(text)
     field.press("Enter")
-    asked.get_by_text(f"You say {text}").wait_for()
+    asked.get_by_text(f"You say: {text}").wait_for()
     tab_to(lesson.page, asked.get_by_role("button", name="Compare"))
     lesson.page.keyboard.press("Space")
     told = asked.get_by_role("status").filter(has_text=re.compile("Right|Not quite"))

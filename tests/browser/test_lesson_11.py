@@ -46,7 +46,7 @@ def commit(lesson, cell_id: str, unit: str, text: str) -> None:
     field.wait_for()
     field.fill(text)
     field.press("Enter")
-    asked.get_by_text(f"You say {text}").wait_for()
+    asked.get_by_text(f"You say: {text}").wait_for()
 
 
 def compare(lesson, cell_id: str) -> str:
@@ -213,7 +213,7 @@ def test_all_cells_run_and_a_breakpoint_stops_a_client(lab_page, pictures):
     asked = lesson.show_cell("stopped-at")
     asked.get_by_role("radio", name="transfer", exact=True).check()
     asked.get_by_role("button", name="Commit").click()
-    asked.get_by_text("You say transfer").wait_for()
+    asked.get_by_text("You say: transfer").wait_for()
     assert "Right" in compare(lesson, "stopped-at")
     root = wire(lesson)
     root.get_by_role("button", name=re.compile("^do: remove all stops")).click()

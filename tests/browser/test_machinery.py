@@ -75,7 +75,7 @@ def test_the_machinery_works_in_the_browser(lab_page, notebook, home, pictures):
     field.wait_for()
     field.fill("10")
     field.press("Enter")
-    asked.get_by_text("You say 10").wait_for()
+    asked.get_by_text("You say: 10").wait_for()
     lab.page.keyboard.press("Tab")
     lab.page.keyboard.press("Space")
     asked.screenshot(path=pictures / "sure.png")
@@ -110,7 +110,7 @@ def test_the_machinery_works_in_the_browser(lab_page, notebook, home, pictures):
     restart(lab)
     lab.run_all()
     lab.show_cell("log").get_by_text("You were sure and wrong here").wait_for()
-    lab.show_cell("ask").get_by_text("You said 10 before.").wait_for()
+    lab.show_cell("ask").get_by_text("You said before: 10.").wait_for()
     assert (home / "progress.jsonl").read_text(encoding="utf-8") == kept
 
     # Forget, look, load the copy again.

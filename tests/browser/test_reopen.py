@@ -103,7 +103,7 @@ def test_a_saved_lesson_opens_again(lab_page, lab_url, checkout, tmp_path_factor
 
     lab.run_all()
     asked = lab.show_cell("grant-predict")
-    asked.get_by_text("You said 10 before. ✘ Not quite.").wait_for()
+    asked.get_by_text("You said before: 10. ✘ Not quite.").wait_for()
     assert asked.get_by_role("textbox", name="messages").input_value() == "10"
     assert asked.get_by_role("radio", name="sure", exact=True).is_checked()
     lab.show_cell("desk").get_by_text("1 branch of yours from before.").wait_for()

@@ -64,9 +64,9 @@ def test_a_choice_must_be_one_of_the_choices():
             14,
             False,
             "adds",
-            "You said 14; in this run it is 7. That is the misconception “adds”: 7 +",
+            "You said: 14. In this run: 7. That is the misconception “adds”: 7 +",
         ),
-        (9, False, None, "You said 9; in this run it is 7. Seven came"),
+        (9, False, None, "You said: 9. In this run: 7. Seven came"),
     ],
 )
 def test_a_verdict_explains_with_the_run_s_numbers(answer, right, belief, telling):
@@ -128,7 +128,7 @@ def test_the_widget_commits_and_then_compares():
     shown.field.value = "14"
     shown.commit.click()
     assert not shown.compare.disabled
-    assert "You say 14" in shown.line.value
+    assert "You say: 14" in shown.line.value
     assert "7" not in shown.line.value
     assert log.entries == {}
     shown.compare.click()
@@ -151,7 +151,7 @@ def test_compare_waits_until_the_step_was_looked_at():
     shown.field.value = "7"
     shown.commit.click()
     shown.compare.click()
-    assert "Look first: go to step 5 of" in shown.line.value
+    assert "Look first: go to step 5 in" in shown.line.value
     other = StageWidget(run("credit", parameters={"messages": 40}))
     widget = StageWidget(played)
     other.cursor = 5
@@ -175,7 +175,7 @@ def test_who_insists_may_give_up():
     shown.compare.click()
     assert shown.give_up.layout.display is None
     shown.give_up.click()
-    assert "You said 5; in this run it is 7. Seven came." in shown.line.value
+    assert "You said: 5. In this run: 7. Seven came." in shown.line.value
     assert shown.give_up.layout.display == "none"
     assert log.entries["01/seven"].answers == ["5"]
 
@@ -283,7 +283,7 @@ def test_an_answer_is_there_again_on_another_day(choices, answer, right, mark):
     asked = question(choices=choices, solve=never)
     shown = PredictionView(Prediction(asked), log)
     assert (shown.field.value, shown.confidence.value) == (answer, "sure")
-    assert f"You said {answer} before. {mark}" in shown.line.value
+    assert f"You said before: {answer}. {mark}" in shown.line.value
     assert not shown.compare.disabled
     assert f"Committed: {answer}" in repr(shown)
     assert log.records == records
@@ -308,7 +308,7 @@ def test_an_answer_of_another_day_is_compared_without_its_step():
     log.record("01/seven", 5, False)
     shown = PredictionView(Prediction(question(solve=lambda: told)), log)
     shown.compare.click()
-    assert "You said 5; in this run it is 7. Seven came." in shown.line.value
+    assert "You said: 5. In this run: 7. Seven came." in shown.line.value
     shown.field.value = "7"
     shown.commit.click()
     shown.compare.click()

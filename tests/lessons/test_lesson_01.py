@@ -50,7 +50,7 @@ def test_nothing_comes_before_the_first_flow(queue):
     solution = solved(predict.before_any_flow, queue)
     assert solution.answer == 0
     assert "The run is at rest" in solution.reason
-    assert told(solution, 10).startswith("the queue pushes: You said 10; in this run it is 0.")
+    assert told(solution, 10).startswith("the queue pushes: You said: 10. In this run: 0.")
     assert told(solution, 1).startswith("one comes on trial")
 
 
@@ -75,7 +75,7 @@ def test_the_same_grant_twice_is_not_a_sum():
     assert solution.answer == 50
     assert "link-credit was 50, then 50" in solution.reason
     assert "70 wait" in solution.reason
-    assert told(solution, 100).startswith("adds: You said 100; in this run it is 50.")
+    assert told(solution, 100).startswith("adds: You said: 100. In this run: 50.")
     assert told(solution, 120).startswith("everything published")
 
 

@@ -158,7 +158,7 @@ class PredictionView(Still, widgets.VBox):
             return
         self.compare.disabled = False
         self.commit.description = say("change")
-        self._say(say("step-now" if self._recalled_in is None else "compare-now", answer=answer))
+        self._say(say("see-now" if self._recalled_in is None else "compare-now", answer=answer))
         self._show_code()
 
     def _show_code(self) -> None:

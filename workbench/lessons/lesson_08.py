@@ -442,13 +442,15 @@ def over(desk: Any) -> Case:
     rows = _alarms(played.rows)
     if not rows:
         return case("never")
-    by_hand = [row for row in played.rows if row.event == "action" and row.kind in _BY_HAND]
-    if by_hand:
+    acts = [row for row in played.rows if row.event == "action"]
+    if any(row.kind in _BY_HAND for row in acts):
         return case("by-hand")
     cleared = [row for row in rows if row.event == "alarm-clear"]
-    if not cleared:
-        return case("wrong", held=played.world.broker.held_octets)
-    return case("right", step=measure.step(cleared[0]))
+    if cleared:
+        return case("right", step=measure.step(cleared[0]))
+    if acts[-1].seq < rows[0].seq:
+        return case("alarmed")
+    return case("wrong", held=played.world.broker.held_octets)
 
 
 _BY_HAND = ("alarm", "clear")

@@ -36,6 +36,29 @@ def test_the_log_says_what_was_answered_and_what_came_of_it(log):
     assert log.summary("02") == ""
 
 
+def test_what_is_solved_stays_so_whatever_is_tried_afterwards(log):
+    """The line ends with the first right answer; every later one is kept all the same."""
+    for answer, right in ((32, True), (35, True), (40, False)):
+        log.record("09/stop-mark", answer, right)
+    for answer, right in ((2, False), (5, True), (12, False)):
+        log.record("09/largest-window", answer, right)
+    assert list(log.lines())[2:4] == [
+        "✔ 09/stop-mark: 32 (at the first try)",
+        "✔ 09/largest-window: 2 → 5",
+    ]
+    assert log.entries["09/stop-mark"].answers == ["32", "35", "40"]
+    assert log.summary("09") == "2 answered, 2 right"
+
+
+def test_a_line_counts_runs_and_does_not_name_them():
+    """What a check of a run keeps as the answer is the run's name, a sum of hexadecimal digits."""
+    log = Progress()
+    log.record("08/over", "memory-a1ad76f5", False)
+    assert list(log.lines()) == ["✘ 08/over: 1 run"]
+    log.record("08/over", "memory-e5db0570", True)
+    assert list(log.lines()) == ["✔ 08/over: 2 runs"]
+
+
 def test_there_is_a_record_for_each_answer(log):
     """Lesson, question, answer, confidence, belief, right, order: what a trainer's view reads."""
     first = log.records[0]

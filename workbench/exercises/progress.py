@@ -56,6 +56,8 @@ LARGEST_FILE = 4_000_000  # octets: MOST_RECORDS records of the usual length, an
 MOST_RECORDS = 10_000
 LONGEST_ANSWER = 200
 LONGEST_NAME = 80
+_RUN = re.compile(r"\w+-[0-9a-f]{8}")
+"""A run's name, which a check of runs keeps as the answer; it tells a reader nothing."""
 LESSON = r"^[0-9A-Za-z][0-9A-Za-z_-]{0,19}\Z"
 
 _Lesson = Annotated[str, Meta(pattern=LESSON)]
@@ -124,9 +126,15 @@ class Entry:
         return [one.answer for one in self.records]
 
     @property
+    def tries(self) -> list[Record]:
+        """The records up to the first right one: what is tried after it takes nothing back."""
+        first = next((n for n, one in enumerate(self.records, start=1) if one.right), None)
+        return self.records[:first]
+
+    @property
     def right(self) -> bool:
-        """Whether the last one was right."""
-        return bool(self.records[-1].right)
+        """Whether one was right."""
+        return bool(self.tries[-1].right)
 
     @property
     def first_right(self) -> bool:
@@ -478,13 +486,15 @@ def _said(record: Record) -> tuple[Any, ...]:
 
 
 def _line(name: str, entry: Entry) -> str:
-    told = " → ".join(entry.answers)
+    answers = [one.answer for one in entry.tries]
+    runs = all(map(_RUN.fullmatch, answers))
+    told = say("runs", n=len(answers)) if runs else " → ".join(answers)
     notes = []
     if entry.first_right:
         notes.append(say("note.first"))
     if not entry.right and entry.belief:
         notes.append(say("note.belief", belief=declared(entry.belief)))
-    sure = entry.records[-1].confidence
+    sure = entry.tries[-1].confidence
     if sure is not None:
         said = words("asking")["confidence"][sure]
         notes.append(say("note.sure" if sure == SURE else "note.unsure", said=said))

@@ -61,7 +61,7 @@ class Game:
     def done(self) -> bool:
         """Whether the learner has ever done this level."""
         entry = self._log.entries.get(self.name)
-        return entry is not None and any(record.right for record in entry.records)
+        return entry is not None and entry.right
 
     def legal(self) -> dict[str, str | None]:
         """For each move None if it is possible, else why not."""

@@ -367,7 +367,7 @@ def points(log: Progress = progress) -> Table:
     """What the answers of the lesson were worth: ten each, less two a hint and one a wrong one."""
     lines = []
     for name, entry in log.of_lesson("12").items():
-        wrong = sum(record.right is False for record in entry.records)
+        wrong = sum(record.right is False for record in entry.tries)
         worth = max(0, 10 - 2 * entry.hints - wrong) if entry.right else 0
         lines.append((name, str(wrong), str(entry.hints), str(worth)))
     return table_of("points", lines)

@@ -941,3 +941,21 @@ def test_a_page_of_its_own_holds_the_scene_as_gzip_in_base64(static_page, tmp_pa
     static_page.page.goto(path.as_uri())
     assert static_page.page.locator(".wst-picture text").nth(10).text_content()
     static_page.assert_quiet()
+
+
+def test_no_two_stages_of_a_page_share_an_id(static_page, tmp_path):
+    """Each widget of a notebook loads the module for itself."""
+    ends = """
+const scene = JSON.parse(document.getElementById("scene").textContent);
+await mount(document.getElementById("here").appendChild(document.createElement("div")), scene);
+"""
+    text, path = html(scene_of("credit"), ends), tmp_path / "page.html"
+    module = text[text.rindex('<script type="module">') : text.rindex("</body>")]
+    path.write_text(text.replace("</body>", f"{module}</body>"), encoding="utf-8")
+    page = static_page.page
+    page.goto(path.as_uri())
+    page.locator(".wst-picture").nth(1).wait_for()
+    ids = page.evaluate("[...document.querySelectorAll('.wst [id]')].map(({ id }) => id)")
+    assert len(ids) == 2 * len(page.locator(".wst").first.locator("[id]").all())
+    assert len(set(ids)) == len(ids)
+    static_page.assert_quiet()

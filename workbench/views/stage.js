@@ -703,14 +703,14 @@ var sagOf = (view, link2) => {
   return clamp((latency - 10) * 0.9, -3, 16);
 };
 function corner(view, y, right = view.W - EDGE) {
-  const left = view.W / 2 + 52, made2 = [];
+  const left = view.W / 2 + 52, made = [];
   for (const act of (view.scene.acts ?? []).filter((one) => one.on === "stage" && (one.kind === "button" || one.kind === "toggle")).slice(0, 3)) {
     const w = buttonWidth(view.state.on?.[act.id] ? act.undo ?? act.name : act.name, false);
     if (right - w < left) break;
-    made2.push(button(view, act, right - w, y, w));
+    made.push(button(view, act, right - w, y, w));
     right -= w + 6;
   }
-  return made2;
+  return made;
 }
 function sides(nodes, links) {
   const of = (list, ...roles) => list.filter((node) => roles.includes(node.role ?? "")), some = (...lists) => lists.filter((list) => list.length);
@@ -753,9 +753,9 @@ function link(view) {
   const share = lines.map((line) => (line.style === "units" ? 0.55 : 1) + (view.rule && view.state.lines?.[line.id]?.rules?.[view.rule] ? 0.3 : 0)), all = share.reduce((sum, one) => sum + one, 0);
   let y = top;
   const drawn = lines.map((line, i) => {
-    const high2 = room * share[i] / all, made2 = numberLine(view, line, y, high2);
+    const high2 = room * share[i] / all, made = numberLine(view, line, y, high2);
     y += high2;
-    return made2;
+    return made;
   });
   return [kids, parties, flown, pills, corners, drawn];
 }
@@ -1355,7 +1355,6 @@ function timeline(time) {
 
 // stage.ts
 var chosen = null;
-var made = 0;
 var PACE = 1 / 120;
 var LEAST = 620;
 var PATIENCE = 1e4;
@@ -1421,7 +1420,8 @@ var Stage = class {
   typed = {};
   wrong = null;
   told = "";
-  uid = `wst${++made}-`;
+  /** Each widget of a page loads this module for itself: a count would begin anew. */
+  uid = `wst${Math.random().toString(36).slice(2)}-`;
   ends = [];
   calm = matchMedia("(prefers-reduced-motion: reduce)");
   /** Shows another scene, or the same as it is by now; tabs, keys and the place of the hand stay. */

@@ -28,7 +28,6 @@ type Drag = { kind: "time"; left: number } | { kind: "knob"; act: Act; value: nu
 
 /** The theme that a learner has chosen holds for every stage of the page. */
 let chosen: "light" | "dark" | null = null;
-let made = 0;
 const PACE = 1 / 120;
 const LEAST = 620;
 /** For how long no answer is waited for without a word, ms. */
@@ -73,7 +72,8 @@ export class Stage {
   private typed: Record<string, string> = {};
   private wrong: string | null = null;
   private told = "";
-  private uid = `wst${++made}-`;
+  /** Each widget of a page loads this module for itself: a count would begin anew. */
+  private uid = `wst${Math.random().toString(36).slice(2)}-`;
   private ends: (() => void)[] = [];
   private calm = matchMedia("(prefers-reduced-motion: reduce)");
 

@@ -141,6 +141,35 @@ def test_a_breakpoint_is_typed_as_it_is_said(desk, client):
     assert all(act["id"] != "clear" for act in scene(desk)["acts"])
 
 
+def test_the_frame_that_met_a_stop_waits_at_the_gate_too(desk, client):
+    """It was sent while the gate was open; nothing is held beyond a gate."""
+    session = client.session()
+    sender = client.sender(session, "/queues/q")
+    for _ in range(6):
+        sender.send(BODY, settled=True)
+    receiver = client.receiver(session, "/queues/q")
+    press(desk, "break", "link_credit <= 1")
+    receiver.grant(5)
+    client.flush()
+    until(lambda: "Stopped: link_credit <= 1." in scene(desk)["idea"])
+    held = [frame.kind for frame in desk.server.wire().held("b2c")]
+    assert waiting(desk, "b2c") == held
+    assert held.count("transfer") == 2
+
+
+def test_the_client_stands_at_the_left_whatever_it_does(server):
+    """Before anybody connects, and while it asks for messages."""
+    desk = frozen_wire(server)
+    sides = lambda: {node["id"]: node["place"][0] for node in scene(desk)["nodes"]}  # noqa: E731
+    assert sides() == {"broker": 1}
+    with RawClient(server) as client:
+        client.open().receiver(client.session(), "/queues/q")
+        client.flush()
+        until(lambda: scene(desk)["nodes"][-1]["role"] == "sender")
+        assert sides() == {"client:c1": 0, "broker": 1}
+    desk.close()
+
+
 def test_nobody_a_newcomer_and_one_who_has_gone(server):
     """The latest connection is shown until somebody chooses; a gone one's frames stay."""
     desk = frozen_wire(server)

@@ -142,8 +142,8 @@ class LivePicture(LinkPicture):
         return {self.live.connection: (self._client, BROKER)} if self.clients else {}
 
     def node(self, name: str) -> Doc:
-        """A party; of the client who it says it is."""
-        node = super().node(name)
+        """A party at its side; of the client who it says it is."""
+        node = super().node(name) | {"place": [int(name == BROKER), 0]}
         if name == BROKER or self.live.wire is None:
             return node
         wire = self.live.wire

@@ -202,10 +202,11 @@ def _gate(
     began, part = flight.path[-1]
     if not holds:
         flight.path.append((t, part))
-    elif t <= began and part == 0.0:  # its gate was closed when it was sent
-        flight.path.append((round(t + _INSIDE_MS / 2, 6), gate))
+    elif part == 0.0 and (t <= began or gate < WAITS_AT):
+        # Its gate was closed when it was sent; or it is drawn, and nothing is held beyond it.
+        flight.path.append((round(began + _INSIDE_MS / 2, 6), gate))
     else:
-        flight.path.append((t, max(part, _part(flight, t, usual))))
+        flight.path.append((t, max(part, min(gate, _part(flight, t, usual)))))
 
 
 def _lose(found: dict[int, Flight], connection: str | None, t: float) -> None:

@@ -713,6 +713,7 @@ function corner(view, y, right = view.W - EDGE) {
   return made;
 }
 function sides(nodes, links) {
+  if (nodes.every((node) => node.place)) return [0, 1].map((column) => nodes.filter((node) => node.place[0] === column));
   const of = (list, ...roles) => list.filter((node) => roles.includes(node.role ?? "")), some = (...lists) => lists.filter((list) => list.length);
   const hub = nodes.length > 2 && nodes.find(({ id }) => links.every((one) => one.from === id || one.to === id));
   if (hub) {

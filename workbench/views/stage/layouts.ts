@@ -85,9 +85,10 @@ function corner(view: View, y: number, right = view.W - EDGE): Kid[] {
   return made;
 }
 
-/** Parties in columns from left to right: who sends, who does both, who receives; where none does either, the first and the others.
+/** Parties in columns from left to right: as they are placed; else who sends, who does both, who receives; where none does either, the first and the others.
     Where all wires lead to one party it has a column of its own, and nobody stands in the way of another's wire. */
 function sides(nodes: Node[], links: Link[]): Node[][] {
+  if (nodes.every((node) => node.place)) return [0, 1].map((column) => nodes.filter((node) => node.place![0] === column));
   const of = (list: Node[], ...roles: string[]) => list.filter((node) => roles.includes(node.role ?? "")), some = (...lists: Node[][]) => lists.filter((list) => list.length);
   const hub = nodes.length > 2 && nodes.find(({ id }) => links.every((one) => one.from === id || one.to === id));
   if (hub) {

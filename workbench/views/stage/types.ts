@@ -81,7 +81,8 @@ export interface Node {
   name: string;
   /** second line; a step may change it */
   sub?: string;
-  /** layout `chain`: column from 0, row from 0 (half rows are places between), and group */
+  /** layout `chain`: column from 0, row from 0 (half rows are places between), and group; layout
+      `link`, where every node has one: 0 at the left, 1 at the right */
   place?: [number, number];
   group?: string;
   /** layout `chain`: a letter's colour, 0 to 2, for a queue that frames of this tone are for */

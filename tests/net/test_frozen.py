@@ -112,7 +112,7 @@ def test_unknown_kinds_counters_and_directions_are_told_with_those_there_are(bro
     raw_client(broker).open()
     wire = broker.wire()
     for words, legal in (
-        ("transfers", "no frame is a 'transfers'; legal: attach, "),
+        ("transfers", "no frame is a 'transfers'; legal: attach, [a-z, -]*transfer$"),
         ("credit = 1", "no counter 'credit'; legal: delivery_count, link_credit, "),
         ("link_credit < 1", "legal: a kind of frame .transfer, flow c2b., or a counter with"),
         ("flow up", "is no breakpoint"),

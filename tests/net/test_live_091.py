@@ -398,14 +398,15 @@ def test_frames_wait_at_the_gate_and_breakpoints_close_it(broker, dial):
     client = dial(opening())
     heard(client)
     wire = broker.listener.connections["c1"].wire
-    wire.breakpoints.append(Breakpoint.of("basic.deliver"))
+    kinds = wire.protocol.kinds
+    wire.breakpoints.append(Breakpoint.of("basic.deliver", kinds))
     say(broker, client, Frame(1, m.BasicConsume(queue="q", consumer_tag="t")))
     assert list(map(kind_of, heard(client))) == ["basic.consume-ok"]
     assert wire.waiting(Direction.BROKER_TO_CLIENT) == 3
     wire.step(1, (Direction.BROKER_TO_CLIENT,))
     broker.wait(0)
     assert list(map(kind_of, heard(client))) == ["basic.deliver"]
-    wire.breakpoints[:] = [Breakpoint.of("unacknowledged >= 3", link="t")]
+    wire.breakpoints[:] = [Breakpoint.of("unacknowledged >= 3", kinds, link="t")]
     wire.thaw()
     say(broker, client, *publish(), *publish())
     assert [stop.why for stop in wire.stops][1:] == ["unacknowledged of link t >= 3"]

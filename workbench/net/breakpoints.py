@@ -4,21 +4,12 @@ from __future__ import annotations
 
 import operator
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from typing import Any
 
-from workbench.amqp091.methods import METHODS
-from workbench.amqp10.composite import BY_DESCRIPTOR
-from workbench.amqp10.performatives import Performative
 from workbench.sim import Direction, WireError
 
-KINDS = tuple(
-    sorted(
-        {cls.NAME for cls in BY_DESCRIPTOR.values() if issubclass(cls, Performative)}
-        | {method.NAME for method in METHODS.values()}
-    )
-)
 COUNTERS = (
     "delivery_count",
     "link_credit",
@@ -67,8 +58,13 @@ class Breakpoint:
     _before: dict[Any, int] = field(default_factory=dict, repr=False)
 
     @classmethod
-    def of(cls, words: str, link: str | None = None) -> Breakpoint:
+    def of(cls, words: str, kinds: Collection[str], link: str | None = None) -> Breakpoint:
         """A breakpoint as a person writes it: `transfer`, `flow c2b`, `link_credit <= 3`.
+
+        Args:
+            words: what it says.
+            kinds: of frames that the wire's protocol has.
+            link: only this link's counter, by name.
 
         Raises:
             WireError: if it is none; the text says what would be one.
@@ -81,8 +77,8 @@ class Breakpoint:
             )
         direction = None if found["way"] is None else Direction.of(found["way"])
         if found["sign"] is None:
-            if found["name"] not in KINDS:
-                raise WireError(f"no frame is a {found['name']!r}; legal: {', '.join(KINDS)}")
+            if found["name"] not in kinds:
+                raise WireError(f"no frame is a {found['name']!r}; legal: {', '.join(kinds)}")
             return cls(name=found["name"], direction=direction)
         name = found["name"].replace("-", "_")
         if name not in COUNTERS:

@@ -147,7 +147,7 @@ class FrozenWire:
         Raises:
             WireError: if the words are no breakpoint; the text says what would be one.
         """
-        point = Breakpoint.of(words, link)
+        point = Breakpoint.of(words, self._wire.protocol.kinds, link)
 
         def add() -> None:
             self._wire.breakpoints.append(point)

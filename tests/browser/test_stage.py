@@ -620,6 +620,39 @@ def test_a_kernel_that_does_not_answer_is_told(opened):
     assert "does not answer" in page.get_by_role("alert").inner_text()
 
 
+def test_from_a_press_to_its_reply_the_stage_is_busy(opened):
+    page = opened("credit", reduced_motion="reduce")
+    busy = lambda: page.locator(".wst").get_attribute("aria-busy")  # noqa: E731
+    for answer in (
+        {"type": "illegal", "act": "publish", "why": "The queue is gone."},
+        {"type": "done"},
+        {"type": "branch", "branch": branch_of(scene_of("credit"))},
+    ):
+        assert busy() == "false"
+        page.get_by_role("button", name="publish", exact=True).click()
+        assert busy() == "true"
+        reply(page, answer)
+    assert busy() == "false"
+
+
+def test_a_note_is_whole_whatever_it_says_and_however_the_page_changes(opened):
+    """It keeps inside the stage, and no line of it is a single word."""
+    page = opened("credit")
+    page.evaluate("""stage.say("legal: " + "next_outgoing_id, ".repeat(40),
+                     stage.el.querySelector(".wst-tabs button:last-child"))""")
+    for width in (830, 640):
+        page.set_viewport_size({"width": width, "height": 600})
+        page.wait_for_function("(width) => stage.el.offsetWidth === width", arg=width)
+        note = page.get_by_role("alert")
+        box, stage = note.bounding_box(), page.locator(".wst").bounding_box()
+        assert stage["x"] <= box["x"]
+        assert box["x"] + box["width"] <= stage["x"] + stage["width"]
+        assert stage["y"] <= box["y"]
+        assert box["y"] + box["height"] <= stage["y"] + stage["height"]
+        assert box["width"] == 290
+        assert note.evaluate("(note) => note.scrollHeight <= note.clientHeight")
+
+
 # -- the question --------------------------------------------------------------------------------
 
 
@@ -723,6 +756,25 @@ def test_the_log_filters_and_leads_to_its_step(opened):
     line = lines.nth(2).inner_text()
     lines.nth(2).click()
     assert sentence(page) in line
+
+
+def test_columns_of_the_log_stay_apart_and_what_is_cut_can_be_read(opened):
+    """After minutes, and on a small screen."""
+    scene = scene_of("credit")
+    for step in scene["branches"][0]["steps"]:
+        step["t"] += step["t"] and 107_492.1
+    page = opened(scene, width=640)
+    page.get_by_role("button", name="Log").click()
+    lines = page.locator(".wst-log button").evaluate_all("""(lines) => lines.map((line) => {
+      const [time, who, said] = line.children;
+      return { whole: time.scrollWidth <= time.clientWidth, starts: who.getBoundingClientRect().x,
+        cut: said.scrollWidth > said.clientWidth, dots: getComputedStyle(said).textOverflow, title: said.title };
+    })""")  # noqa: E501
+    assert all(line["whole"] for line in lines)
+    assert len({line["starts"] for line in lines}) == 1
+    cut = [line for line in lines if line["cut"]]
+    assert cut
+    assert all(line["dots"] == "ellipsis" and line["title"].endswith(".") for line in cut)
 
 
 @pytest.mark.slow

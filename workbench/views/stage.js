@@ -109,6 +109,7 @@ function textWidth(text, size = 13, weight = 500) {
   }
   return width;
 }
+var widest = (ends) => Math.ceil(textWidth(`${Math.floor(ends)}.0 ms`, 13, 650)) + 1;
 function fit(text, width, size = 13, weight = 500) {
   if (textWidth(text, size, weight) <= width) return text;
   let end = text.length;
@@ -1191,15 +1192,15 @@ function logLines(steps, curtain, who) {
   return lines;
 }
 function log(steps, { steps: lines, names }, now, who, scrolled, zero) {
-  const first = Math.max(0, Math.floor(scrolled / ROW) - 4);
+  const first = Math.max(0, Math.floor(scrolled / ROW) - 4), said2 = ({ mark, mine, sentence }) => `${mark ? "◆ " : ""}${mine ? "▪ " : ""}${sentence}`, time = widest((steps[steps.length - 1]?.t ?? 0) - zero);
   return [
     h("div", { key: "filter", class: "wst-filter", role: "group", "aria-label": phrase("show") }, ["", "◆", ...names].map((name) => h("button", { key: name, type: "button", "data-ui": "who", "data-arg": name, "aria-pressed": String(who === name) }, name === "" ? phrase("all") : name === "◆" ? phrase("interesting") : name)), h("span", {}, phrase("lines", { lines: lines.length }))),
     h("div", { key: "log", class: "wst-log", style: `height:${lines.length * ROW}px` }, lines.slice(first, first + 22).map((i, n) => h(
       "button",
       { key: i, type: "button", class: i === now ? "now" : "", "data-ui": "step", "data-arg": i, style: `top:${(first + n) * ROW}px`, "aria-current": i === now ? "step" : null },
-      h("span", { class: "t" }, ms(Math.max(0, steps[i].t - zero))),
+      h("span", { class: "t", style: `width:${time}px` }, ms(Math.max(0, steps[i].t - zero))),
       h("span", { class: "who" }, steps[i].who ?? ""),
-      h("span", {}, `${steps[i].mark ? "◆ " : ""}${steps[i].mine ? "▪ " : ""}${steps[i].sentence}`)
+      h("span", { class: "said", title: steps[i].sentence ?? null }, said2(steps[i]))
     )))
   ];
 }
@@ -1308,7 +1309,6 @@ function help(view) {
 // transport.ts
 var ICONS = { back: "M4 3h2v10H4zM13 3v10L6.5 8z", play: "M4 2.5v11L13.5 8z", pause: "M4 3h3v10H4zM9 3h3v10H9z", on: "M10 3h2v10h-2zM3 3v10l6.5-5z", mark: "M2 3v10l5-5zM11.5 3.2L16 8l-4.5 4.8L7 8z" };
 var control = (ui, icon, label, off = false) => h("button", { key: ui, type: "button", class: `wst-b ${ui}`, "data-ui": ui, "aria-label": label, title: label, "aria-disabled": off ? "true" : null }, h("svg", { viewBox: "0 0 16 16", "aria-hidden": "true" }, h("path", { d: ICONS[icon] })));
-var widest = (ends) => Math.max(62, Math.ceil(textWidth(`${Math.floor(ends)}.0 ms`, 13, 650)) + 1);
 function transport(time) {
   const { playing, slow, t, row: row2 } = time;
   return h(
@@ -1320,7 +1320,7 @@ function transport(time) {
     control("mark", "mark", phrase("next-interesting")),
     time.chip && h("button", { key: "chip", type: "button", class: "wst-chip", "data-ui": "fold", "aria-expanded": String(!time.folded), title: phrase(time.folded ? "unfold" : "fold") }, `${time.folded ? "▸" : "▾"} ${time.chip}`),
     h("div", { class: "wst-line", key: "line" }, timeline(time)),
-    h("div", { class: "wst-now", key: "now", style: `min-width:${widest(time.ends)}px` }, ms(Math.max(0, t - time.zero)), h("small", {}, playing && slow ? phrase("slow-motion") : row2 !== void 0 ? phrase("row", { number: row2 }) : time.number < 1 ? phrase("set-up") : phrase("step", { number: time.number })))
+    h("div", { class: "wst-now", key: "now", style: `min-width:${Math.max(62, widest(time.ends))}px` }, ms(Math.max(0, t - time.zero)), h("small", {}, playing && slow ? phrase("slow-motion") : row2 !== void 0 ? phrase("row", { number: row2 }) : time.number < 1 ? phrase("set-up") : phrase("step", { number: time.number })))
   );
 }
 var timeToX = (time, t) => 8 + (time.width - 16) * clamp((t - time.from) / Math.max(time.ends - time.from, 1e-9), 0, 1);
@@ -1417,6 +1417,8 @@ var Stage = class {
   note = null;
   tried = null;
   awaited = 0;
+  /** an act has been sent, and nothing has come of it yet */
+  awaits = false;
   code = null;
   typed = {};
   wrong = null;
@@ -1439,6 +1441,7 @@ var Stage = class {
     }
     this.name();
     clearTimeout(this.awaited);
+    this.awaits = false;
     this.go(step, branch);
   }
   asks() {
@@ -1641,24 +1644,34 @@ var Stage = class {
     }
     this.note = null;
     this.send(id, act?.kind === "toggle" ? !(this.run.states[this.i]?.on?.[id] ?? false) : value);
-    this.draw();
   }
   send(act, value) {
     if (!this.options.send) return;
     clearTimeout(this.awaited);
+    this.awaits = true;
+    this.draw();
     this.awaited = setTimeout(() => this.say(phrase("no-answer"), this.tried), PATIENCE);
     this.options.send({ act, value, t: this.t, branch: this.branch, step: this.i });
   }
-  /** Says in place, where it was tried, why something cannot be. */
   /** Shows a note below an element, or over the picture, until the learner goes on. */
   say(text, element = null) {
     const box = (element?.isConnected ? element : this.el).getBoundingClientRect(), own = this.el.getBoundingClientRect();
-    this.note = { text, x: clamp(box.left + box.width / 2 - own.left, 150, Math.max(150, own.width - 150)), y: element?.isConnected ? clamp(box.bottom - own.top + 8, 60, own.height - 80) : 70 };
+    this.note = { text, x: box.left + box.width / 2 - own.left, y: element?.isConnected ? Math.max(60, box.bottom - own.top + 8) : 70 };
+    this.awaits = false;
     this.draw();
+  }
+  /** A note stands where it was said, as far as the whole of it is seen there. */
+  placeNote() {
+    const shown = this.el.querySelector(".wst-note");
+    if (!shown || !this.note) return;
+    const most = (all, own) => Math.max(8, all - own - 8);
+    shown.style.left = `${clamp(this.note.x - shown.offsetWidth / 2, 8, most(this.el.clientWidth, shown.offsetWidth))}px`;
+    shown.style.top = `${clamp(this.note.y, 8, most(this.el.clientHeight, shown.offsetHeight))}px`;
   }
   /** What Python answers. */
   reply(reply) {
     clearTimeout(this.awaited);
+    this.awaits = false;
     if (reply.type === "illegal" && reply.act === "begin") {
       this.wrong = reply.why;
       this.draw();
@@ -1668,7 +1681,10 @@ var Stage = class {
       this.say(reply.why, this.tried);
       return;
     }
-    if (reply.type === "done") return;
+    if (reply.type === "done") {
+      this.draw();
+      return;
+    }
     if (reply.type === "code") {
       this.code = { text: reply.text, own: reply.own, said: "" };
       this.draw();
@@ -2047,11 +2063,14 @@ var Stage = class {
     if (this.tab !== null) tree.push(h("div", { key: `sheet ${this.tab}`, class: "wst-sheet", role: "region", "aria-label": TABS[this.tab], tabindex: 0 }, this.sheet(view)));
     if (this.helps) tree.push(help(view));
     if (this.code) tree.push(shared(this.code));
-    if (this.note) tree.push(h("div", { key: "note", class: "wst-note", role: "alert", style: `left:${this.note.x}px;top:${this.note.y}px` }, this.note.text));
+    if (this.note) tree.push(h("div", { key: "note", class: "wst-note", role: "alert" }, this.note.text));
     tree.push(h("p", { key: "words", class: "wst-words" }, words));
     this.el.classList.toggle("tall", isTall(scene, view.W));
+    this.el.classList.toggle("busy", this.awaits);
+    this.el.setAttribute("aria-busy", String(this.awaits));
     const held = document.hasFocus() && this.el.contains(document.activeElement) ? document.activeElement : null;
     patch(this.el, tree);
+    this.placeNote();
     if (held && document.activeElement !== held) (held.isConnected ? held : this.el).focus({ preventScroll: true });
     this.scroll(follows);
   }

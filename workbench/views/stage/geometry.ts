@@ -56,6 +56,9 @@ export function textWidth(text: string, size = 13, weight = 500): number {
   return width;
 }
 
+/** Room for every time up to `ends`: what stands beside it keeps its place. */
+export const widest = (ends: number): number => Math.ceil(textWidth(`${Math.floor(ends)}.0 ms`, 13, 650)) + 1;
+
 /** What fits of a text, with an ellipsis. */
 export function fit(text: string, width: number, size = 13, weight = 500): string {
   if (textWidth(text, size, weight) <= width) return text;

@@ -68,6 +68,8 @@ export class Stage {
   private note: { text: string; x: number; y: number } | null = null;
   private tried: Element | null = null;
   private awaited = 0;
+  /** an act has been sent, and nothing has come of it yet */
+  private awaits = false;
   private code: Code | null = null;
   private typed: Record<string, string> = {};
   private wrong: string | null = null;
@@ -107,6 +109,7 @@ export class Stage {
     if (JSON.stringify(scene.question) !== before) { this.answer = this.verdict = this.picked = null; this.skipped = this.passed = false; this.asks(); }
     this.name();
     clearTimeout(this.awaited);
+    this.awaits = false;
     this.go(step, branch);
   }
 
@@ -290,30 +293,41 @@ export class Stage {
     if (why) { this.say(why, element); return; }
     this.note = null;
     this.send(id, act?.kind === "toggle" ? !(this.run.states[this.i]?.on?.[id] ?? false) : value);
-    this.draw();
   }
 
   private send(act: string, value: Message["value"]): void {
     if (!this.options.send) return;
     clearTimeout(this.awaited);
+    this.awaits = true;
+    this.draw();
     this.awaited = setTimeout(() => this.say(phrase("no-answer"), this.tried), PATIENCE);
     this.options.send({ act, value, t: this.t, branch: this.branch, step: this.i });
   }
 
-  /** Says in place, where it was tried, why something cannot be. */
   /** Shows a note below an element, or over the picture, until the learner goes on. */
   say(text: string, element: Element | null = null): void {
     const box = (element?.isConnected ? element : this.el).getBoundingClientRect(), own = this.el.getBoundingClientRect();
-    this.note = { text, x: clamp(box.left + box.width / 2 - own.left, 150, Math.max(150, own.width - 150)), y: element?.isConnected ? clamp(box.bottom - own.top + 8, 60, own.height - 80) : 70 };
+    this.note = { text, x: box.left + box.width / 2 - own.left, y: element?.isConnected ? Math.max(60, box.bottom - own.top + 8) : 70 };
+    this.awaits = false;
     this.draw();
+  }
+
+  /** A note stands where it was said, as far as the whole of it is seen there. */
+  private placeNote(): void {
+    const shown = this.el.querySelector<HTMLElement>(".wst-note");
+    if (!shown || !this.note) return;
+    const most = (all: number, own: number) => Math.max(8, all - own - 8);
+    shown.style.left = `${clamp(this.note.x - shown.offsetWidth / 2, 8, most(this.el.clientWidth, shown.offsetWidth))}px`;
+    shown.style.top = `${clamp(this.note.y, 8, most(this.el.clientHeight, shown.offsetHeight))}px`;
   }
 
   /** What Python answers. */
   reply(reply: Reply): void {
     clearTimeout(this.awaited);
+    this.awaits = false;
     if (reply.type === "illegal" && reply.act === "begin") { this.wrong = reply.why; this.draw(); return; }
     if (reply.type === "illegal") { this.say(reply.why, this.tried); return; }
-    if (reply.type === "done") return;
+    if (reply.type === "done") { this.draw(); return; }
     if (reply.type === "code") {
       this.code = { text: reply.text, own: reply.own, said: "" };
       this.draw();
@@ -570,12 +584,15 @@ export class Stage {
     if (this.tab !== null) tree.push(h("div", { key: `sheet ${this.tab}`, class: "wst-sheet", role: "region", "aria-label": TABS[this.tab], tabindex: 0 }, this.sheet(view)));
     if (this.helps) tree.push(help(view));
     if (this.code) tree.push(shared(this.code));
-    if (this.note) tree.push(h("div", { key: "note", class: "wst-note", role: "alert", style: `left:${this.note.x}px;top:${this.note.y}px` }, this.note.text));
+    if (this.note) tree.push(h("div", { key: "note", class: "wst-note", role: "alert" }, this.note.text));
     tree.push(h("p", { key: "words", class: "wst-words" }, words));
     this.el.classList.toggle("tall", isTall(scene, view.W));
+    this.el.classList.toggle("busy", this.awaits);
+    this.el.setAttribute("aria-busy", String(this.awaits));
     // Another window's focus is not ours to take; in VS Code the cells are in another than the stage.
     const held = document.hasFocus() && this.el.contains(document.activeElement) ? document.activeElement as HTMLElement : null;
     patch(this.el, tree);
+    this.placeNote();
     // Whatever is moved or taken out loses the focus, and the next key would go to the notebook.
     if (held && document.activeElement !== held) (held.isConnected ? held : this.el).focus({ preventScroll: true });
     this.scroll(follows);

@@ -1,7 +1,7 @@
 /* What is closed at first: the sequence diagram, the octets, the log, all counters, the list of acts, help. */
 
 import { h, type Kid, type VNode } from "./dom";
-import { clamp, fit, Labels, ms, round, textWidth } from "./geometry";
+import { clamp, fit, Labels, ms, round, textWidth, widest } from "./geometry";
 import { actsOfFrame, at, C, G, L, P, R, T, type View } from "./marks";
 import type { Act, Frame, Kind, Parameter, Scene, Step, Value } from "./types";
 import { phrase, phrases } from "./words";
@@ -82,10 +82,10 @@ export function logLines(steps: Step[], curtain: number, who: string): LogLines 
 
 /** Only what the window shows is in the page. */
 export function log(steps: Step[], { steps: lines, names }: LogLines, now: number, who: string, scrolled: number, zero: number): Kid {
-  const first = Math.max(0, Math.floor(scrolled / ROW) - 4);
+  const first = Math.max(0, Math.floor(scrolled / ROW) - 4), said = ({ mark, mine, sentence }: Step) => `${mark ? "◆ " : ""}${mine ? "▪ " : ""}${sentence}`, time = widest((steps[steps.length - 1]?.t ?? 0) - zero);
   return [h("div", { key: "filter", class: "wst-filter", role: "group", "aria-label": phrase("show") }, ["", "◆", ...names].map((name) => h("button", { key: name, type: "button", "data-ui": "who", "data-arg": name, "aria-pressed": String(who === name) }, name === "" ? phrase("all") : name === "◆" ? phrase("interesting") : name)), h("span", {}, phrase("lines", { lines: lines.length }))),
     h("div", { key: "log", class: "wst-log", style: `height:${lines.length * ROW}px` }, lines.slice(first, first + 22).map((i, n) => h("button", { key: i, type: "button", class: i === now ? "now" : "", "data-ui": "step", "data-arg": i, style: `top:${(first + n) * ROW}px`, "aria-current": i === now ? "step" : null },
-      h("span", { class: "t" }, ms(Math.max(0, steps[i].t - zero))), h("span", { class: "who" }, steps[i].who ?? ""), h("span", {}, `${steps[i].mark ? "◆ " : ""}${steps[i].mine ? "▪ " : ""}${steps[i].sentence}`))))];
+      h("span", { class: "t", style: `width:${time}px` }, ms(Math.max(0, steps[i].t - zero))), h("span", { class: "who" }, steps[i].who ?? ""), h("span", { class: "said", title: steps[i].sentence ?? null }, said(steps[i])))))];
 }
 
 /** How far down the line of a step, or the next after it, stands. */

@@ -1,7 +1,7 @@
 /* Time: the buttons, and the timeline, which is also the tree of branches. */
 
 import { h, type Kid, type VNode } from "./dom";
-import { clamp, ms, textWidth } from "./geometry";
+import { clamp, ms, widest } from "./geometry";
 import { G, L, P, R, T } from "./marks";
 import type { Run } from "./run";
 import { phrase } from "./words";
@@ -16,16 +16,13 @@ const ICONS = { back: "M4 3h2v10H4zM13 3v10L6.5 8z", play: "M4 2.5v11L13.5 8z", 
 const control = (ui: string, icon: keyof typeof ICONS, label: string, off = false): VNode =>
   h("button", { key: ui, type: "button", class: `wst-b ${ui}`, "data-ui": ui, "aria-label": label, title: label, "aria-disabled": off ? "true" : null }, h("svg", { viewBox: "0 0 16 16", "aria-hidden": "true" }, h("path", { d: ICONS[icon] })));
 
-/** Room for every time of the run and the words below it: the timeline beside them keeps its place. */
-const widest = (ends: number): number => Math.max(62, Math.ceil(textWidth(`${Math.floor(ends)}.0 ms`, 13, 650)) + 1);
-
 export function transport(time: Time): VNode {
   const { playing, slow, t, row } = time;
   return h("div", { class: "wst-time", key: "time", role: "toolbar", "aria-label": phrase("time") },
     control("back", "back", phrase("back"), time.step <= 0), control("play", playing ? "pause" : "play", phrase(playing ? "pause" : "play")), control("on", "on", phrase("on")), control("mark", "mark", phrase("next-interesting")),
     time.chip && h("button", { key: "chip", type: "button", class: "wst-chip", "data-ui": "fold", "aria-expanded": String(!time.folded), title: phrase(time.folded ? "unfold" : "fold") }, `${time.folded ? "▸" : "▾"} ${time.chip}`),
     h("div", { class: "wst-line", key: "line" }, timeline(time)),
-    h("div", { class: "wst-now", key: "now", style: `min-width:${widest(time.ends)}px` }, ms(Math.max(0, t - time.zero)), h("small", {}, playing && slow ? phrase("slow-motion") : row !== undefined ? phrase("row", { number: row }) : time.number < 1 ? phrase("set-up") : phrase("step", { number: time.number }))));
+    h("div", { class: "wst-now", key: "now", style: `min-width:${Math.max(62, widest(time.ends))}px` }, ms(Math.max(0, t - time.zero)), h("small", {}, playing && slow ? phrase("slow-motion") : row !== undefined ? phrase("row", { number: row }) : time.number < 1 ? phrase("set-up") : phrase("step", { number: time.number }))));
 }
 
 export const timeToX = (time: Time, t: number): number => 8 + (time.width - 16) * clamp((t - time.from) / Math.max(time.ends - time.from, 1e-9), 0, 1);

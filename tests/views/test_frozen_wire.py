@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import re
 import threading
 
 import jsonschema
@@ -89,6 +90,19 @@ def test_a_held_frame_stands_at_the_gate_with_its_fields_and_octets(desk, client
     assert gate(desk, "c2b") == {"closed": True, "text": "1 waiting, 4 passed"}
     # Whoever opens the tab of octets sees the frame that goes next.
     assert doc["branches"][0]["steps"][-1]["frame"] == frame["id"]
+
+
+def test_over_the_picture_a_long_frame_is_said_in_half_a_line(desk, client):
+    """Its other fields are in the tab of octets, and in the picture as text."""
+    press(desk, "hold")
+    client.amqp.begin()
+    client.flush()
+    until(lambda: waiting(desk) == ["begin"])
+    (told,) = re.findall(r"Next: begin \((.*)\), \d+ octets", scene(desk)["idea"])
+    assert told.startswith("next-outgoing-id")
+    assert told.endswith("…")
+    assert len(told) <= 40
+    assert "outgoing-window" in repr(desk)
 
 
 def test_the_picture_comes_without_being_asked_for(desk, client):

@@ -236,7 +236,7 @@ class FrozenWire(StageWidget):
         if name == "release":
             (frame,) = [one for one in wire.held() if one.frame_id == int(value)] or [None]
             wire.release(int(value))
-            return say("done.through", frame=in_a_line(frame)) if frame is not None else ""
+            return say("done.through", frame=directed(frame)) if frame is not None else ""
         if name == "hold" or (name == "gate" and value):
             wire.hold(way)
             return say("gate.closed", way=way_of(way)) if way else say("gates.closed")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
+from textwrap import shorten
 from typing import Any, Protocol
 
 from workbench.languages import phrase
@@ -21,6 +22,8 @@ from .scene_walk import Walk
 Doc = dict[str, Any]
 
 say = partial(phrase, "live")
+MOST_WORDS = 40
+"""So much is said over the picture of what a frame carries: an open, begin or attach says more."""
 AT_GATE = 0.5
 """Part of its way at which a frame waits: the gates stand in the middle."""
 
@@ -67,10 +70,10 @@ def row_of(frame: HeldFrame, connection: str = "") -> Row | None:
     )
 
 
-def in_a_line(frame: HeldFrame) -> str:
-    """Kind, what it carries (or why it cannot be read), and its size."""
+def in_a_line(frame: HeldFrame, most: int = 1_000) -> str:
+    """Kind, what it carries (or why it cannot be read) in at most so many characters, and size."""
     row = row_of(frame)
-    words = str(frame.item.why) if row is None else summary(row)
+    words = shorten(str(frame.item.why) if row is None else summary(row), most, placeholder=" …")
     name = f"{frame.kind} ({words})" if words else frame.kind
     return say("frame.of", name=name, octets=len(frame.octets))
 
@@ -181,5 +184,5 @@ def idea_of(live: Live) -> str:
 
 
 def directed(frame: HeldFrame) -> str:
-    """A frame in a line, with the way it goes."""
-    return f"{in_a_line(frame)}, {way_of(frame.direction)}"
+    """A frame in half a line, with the way it goes."""
+    return f"{in_a_line(frame, MOST_WORDS)}, {way_of(frame.direction)}"

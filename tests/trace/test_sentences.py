@@ -147,9 +147,8 @@ def test_last_credit_names_what_has_to_wait():
     hand.sent("broker", "flow", link(0, 1, available=8), handle=0)
     hand.sent("broker", "transfer", link(1, 0, available=7), handle=0, delivery_id=3, settled=True)
     assert last(hand).sentence == (
-        "The sender sends message 3 and uses one credit: none is left, it must wait for a grant"
-        " with 7 messages waiting. It is sent settled: no acknowledgement will come."
-        " The receiver does not know yet."
+        "The sender sends message 3 and uses one credit: none is left; 7 messages wait for a"
+        " grant. It is sent settled: no acknowledgement will come. The receiver does not know yet."
     )
     assert last(hand).interesting == "credit reaches 0"
 
@@ -445,6 +444,40 @@ def test_a_queue_that_is_filled_says_with_how_many():
     hand = Hand()
     hand.internal("enqueue", queue="q", details={"count": 10})
     assert last(hand).sentence == "Queue “q” takes 10 messages."
+
+
+@pytest.mark.parametrize(
+    ("event", "kind", "vantage", "details", "sentence"),
+    [
+        (
+            "publish", None, "client:app", {"count": 1},
+            "The application of client app has a message to send.",
+        ),
+        (
+            "unblock", "tcp", "client:c1", {"octets": 16_344},
+            "TCP takes octets from client c1 again (16344 octets).",
+        ),
+        ("alarm-set", "memory", "broker", {}, "The broker raises an alarm: memory."),
+    ],
+)  # fmt: skip
+def test_parties_and_numbers_are_said_as_people_say_them(event, kind, vantage, details, sentence):
+    hand = Hand()
+    hand.internal(event, vantage, kind=kind, details=details)
+    assert last(hand).sentence == sentence
+
+
+@pytest.mark.parametrize("kinds", [("close", "close"), ("connection.close", "connection.close-ok")])
+def test_a_connection_that_both_have_closed_is_not_lost(kinds):
+    """What only one of them has closed is."""
+    hand = Hand()
+    hand.sent("client", kinds[0])
+    hand.internal("disconnect", connection="c1")
+    assert last(hand).sentence == "The connection is lost."
+    hand.sent("broker", kinds[1])
+    hand.internal("disconnect", connection="c1")
+    assert last(hand).sentence == (
+        "Both sides have closed the connection, and its socket is closed too."
+    )
 
 
 def test_an_action_is_told_with_its_arguments():

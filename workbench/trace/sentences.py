@@ -36,7 +36,7 @@ def sentence(moment: Moment) -> str:
     """The sentence of a row; it begins with a capital and ends with a full stop."""
     row = moment.row
     if not row.is_frame:
-        return capital(_internal(row))
+        return capital(_internal(moment))
     if row.protocol == AMQP_0_9_1:
         what = does(row)
     elif row.protocol == AMQP_0_10:
@@ -203,11 +203,13 @@ _KINDS: dict[str, Callable[[Moment], str]] = {
 _OF_LINK = re.compile(r"c\d+/\d+/(.+)/\d+")
 
 
-def _internal(row: Row) -> str:
+def _internal(moment: Moment) -> str:
+    row = moment.row
     told = quorum_sentence(row) or paging_sentence(row) or hop_sentence(row)
     if told is not None:
         return f"{told}."
-    who, number = visible(row.vantage), row.extra.get("count", 1)
+    who, number = process_words(row.vantage), row.extra.get("count", 1)
+    what = "disconnect-closed" if moment.closed else row.event
     named = {
         "who": who,
         "queue": who if row.queue is None else process_words(f"queue:{row.queue}"),
@@ -215,8 +217,8 @@ def _internal(row: Row) -> str:
     }
     text, counted = visible(row.event), False
     own = known(f"event-of.{row.event}.{row.kind}")
-    if own or known(f"event.{row.event}"):
-        event = part(f"event-of.{row.event}.{row.kind}" if own else f"event.{row.event}", **named)
+    if own or known(f"event.{what}"):
+        event = part(f"event-of.{what}.{row.kind}" if own else f"event.{what}", **named)
         text, counted = format(event), "{n:" in str(event.text)
     details = _details(row, counted=counted)
     if row.event == "action":
@@ -242,6 +244,8 @@ def _details(row: Row, *, counted: bool) -> list[str]:
     return [
         say(f"way.{value}")
         if name == "direction" and known(f"way.{value}")
+        else say(f"detail.{name}", n=value)
+        if known(f"detail.{name}")
         else f"{visible(spec_name(str(name)))} {value_text(value)}"
         for name, value in extra.items()
         if value is not None and not (name == "count" and counted) and name != "ram"

@@ -52,6 +52,7 @@ class Moment:
         flow: what a flow means; None for other frames.
         first: for a transfer, whether it begins a message; None if that cannot be told.
         answer: the frame answers one of the same kind from the other peer.
+        closed: it tells that the connection is over, which both peers have closed.
         initial: delivery-count the link began with, if its attach was seen.
         initial_outgoing_id: next-outgoing-id that the logging end's session began with.
         changes: counters that the row moved.
@@ -70,6 +71,7 @@ class Moment:
     flow: FlowWord | None
     first: bool | None
     answer: bool
+    closed: bool
     initial: int | None
     initial_outgoing_id: int | None
     changes: tuple[Change, ...]
@@ -90,7 +92,8 @@ class Moment:
         return moved and self.agree() is True
 
 
-CONTROL_KINDS = ("open", "close", "begin", "end", "attach", "detach", "protocol-header")
+CLOSING_KINDS = ("close", "connection.close", "connection.close-ok")
+CONTROL_KINDS = ("open", "begin", "end", "attach", "detach", "protocol-header", *CLOSING_KINDS)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -182,6 +185,7 @@ class Story:
             flow=word,
             first=self._first(row, frame, link, before, after) if row.kind == "transfer" else None,
             answer=answer,
+            closed=row.event == "disconnect" and self._closed(row.connection),
             initial=self.memory.initial.get(link) if link else None,
             initial_outgoing_id=self.memory.initial_out.get((session, _own_peer(row))),
             changes=changes,
@@ -231,6 +235,15 @@ class Story:
         if answers and row.event == SENT:
             self._answers.add(row.frame_id)
         return answers
+
+    def _closed(self, connection: str | None) -> bool:
+        """Whether both peers have said that the connection ends."""
+        said = {
+            key[-1]
+            for key in self.memory.opened
+            if key[0] in CLOSING_KINDS and key[1] == connection
+        }
+        return len(said) == 2
 
     def _word(
         self,

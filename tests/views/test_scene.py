@@ -26,6 +26,7 @@ from workbench.views.scene import (
     MOST_ROWS,
     SceneMaker,
     Strip,
+    act_words,
     packed,
     parts_at,
     resolved,
@@ -272,6 +273,13 @@ def test_blocked_says_what_blocks_the_sender(name):
                     assert brakes.short(held.brake) in words
             elif len(links_of(rows)) == 1:
                 assert not words
+
+
+def test_an_act_is_named_by_its_amount_and_by_what_else_was_told():
+    """Not by what nobody gave."""
+    played = run("qpid").then("publish", count=5).then("accept", count=3)
+    acts = [act_words(row) for row in played.rows if row.event == "action"]
+    assert acts == ["publish 5, queue q1, producer p1", "accept 3, queue q1"]
 
 
 def test_valves_are_closed_by_the_brakes_that_hold():

@@ -32,7 +32,7 @@ from workbench.trace.gates import SENDER_OF
 from workbench.trace.schema import AMQP_0_9_1, AMQP_1_0, BROKER, CLIENT, Row
 from workbench.trace.sentences_hops import process_words
 from workbench.trace.sentences_paging import RAM_TARGET
-from workbench.trace.words import visible
+from workbench.trace.words import spec_name, value_text, visible
 
 from . import theme
 from .frames import fields_of, summary
@@ -652,9 +652,12 @@ class SceneMaker:
 
 
 def act_words(row: Row) -> str:
-    """An act of the learner's in a few words: `grant 4`."""
-    given = [str(value) for value in row.extra.values()]
-    return visible(" ".join([str(row.kind or "").replace("_", " "), *given]), 60)
+    """An act of the learner's in a few words: `grant 4`, `accept 1, queue q1`."""
+    first, *rest = row.extra.items() or [("", "")]
+    told = [(spec_name(name), value) for name, value in rest if value not in (0, None, "")]
+    more = [f"{name} {value_text(value)}" for name, value in told]
+    done = f"{str(row.kind or '').replace('_', ' ')} {first[1]}".rstrip()
+    return visible(", ".join([done, *more]), 60)
 
 
 def scene(

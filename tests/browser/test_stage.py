@@ -248,6 +248,27 @@ def test_a_moment_is_drawn_the_same_whatever_came_before(opened):
     assert page.evaluate(f"first.isEqualNode({drawn})")
 
 
+@pytest.mark.parametrize("width", [830, 640])
+def test_three_clients_whose_counters_are_inferred_are_read(opened, width):
+    """In a box of two lines a count stands beside the word, where there is room, or not at all."""
+    scene = scene_of("credit")
+    (client,) = [node for node in scene["nodes"] if node["role"] == "receiver"]
+    (wire,) = scene["links"]
+    end, first = ("from", "to")[wire["to"] == client["id"]], scene["branches"][0]["steps"][0]
+    scene["nodes"].remove(client)
+    scene["acts"] = []
+    for name in ("c1", "c2", "c3"):
+        told = {"id": name, "name": f"Client {name}", "sub": "counters inferred"}
+        scene["nodes"].append(client | told)
+        scene["links"].append(wire | {"id": f"to {name}", end: name})
+        first["nodes"][name] = {"facts": ["0 received", "0 unsettled"]}
+    scene["links"].remove(wire)
+    scene["branches"][0]["frames"] = scene["lines"] = []
+    page = opened(scene, width=width)
+    assert page.locator(".wst-picture").get_by_text("counters inferred").count() == 3
+    assert page.evaluate(COLLISIONS) == {}
+
+
 @pytest.mark.slow
 def test_a_held_frame_is_ringed_and_what_follows_stands_behind_it(opened):
     page = opened("wrap")

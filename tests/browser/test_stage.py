@@ -248,6 +248,18 @@ def test_a_moment_is_drawn_the_same_whatever_came_before(opened):
     assert page.evaluate(f"first.isEqualNode({drawn})")
 
 
+def test_what_blocks_a_client_in_a_chain_is_never_under_the_reader(opened):
+    """On a small screen, where the reader stands near."""
+    scene = scenes.scene(run("memory"))
+    for name in ("client:c1", "client:c3"):
+        for step in scene["branches"][0]["steps"]:
+            step.setdefault("nodes", {}).setdefault(name, {})["blocked"] = "blocked: alarm"
+    page = opened(scene, width=640)
+    assert page.locator(".wst-picture").get_by_text("blocked: alarm").count() == 2
+    under = [one for one in page.evaluate(COLLISIONS) if one.startswith("under a box")]
+    assert under == []
+
+
 @pytest.mark.parametrize("width", [830, 640])
 def test_three_clients_whose_counters_are_inferred_are_read(opened, width):
     """In a box of two lines a count stands beside the word, where there is room, or not at all."""

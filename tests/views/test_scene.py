@@ -275,6 +275,13 @@ def test_blocked_says_what_blocks_the_sender(name):
                 assert not words
 
 
+def test_acts_that_differ_in_what_they_choose_differ_where_they_begin():
+    """A button in a narrow box shows the beginning of its name."""
+    acts = {act["id"]: act["name"] for act in scene(run("qpid_credit"))["acts"]}
+    assert acts["set_flow_mode:credit"] == "credit mode"
+    assert acts["set_flow_mode:window"] == "window mode"
+
+
 def test_an_act_is_named_by_its_amount_and_by_what_else_was_told():
     """Not by what nobody gave."""
     played = run("qpid").then("publish", count=5).then("accept", count=3)

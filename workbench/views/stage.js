@@ -920,7 +920,7 @@ function chain(view) {
         kids.push(nodeBox(view, node, b.x, b.y, b.w, b.h), fact && T(b.x + b.w / 2, told, fact, `mid s11 b ${own.blocked ? "c-stop" : "m"}`, { key: `fact ${node.id}` }), buttons.slice(0, 1).map((act) => button(view, act, b.x + b.w - 42, b.y + b.h - 36, 34, true)));
       } else kids.push(G({ key: `node ${node.id}`, ...toggle(view, node.id, `${node.name}, ${own.blocked ?? fact ?? ""}`) }, R(b.x, b.y, b.w, b.h, `node ${own.blocked ? "stop" : ""} ${own.down ? "down" : ""}`, { rx: 9 }), C(b.x + 17, b.y + b.h / 2, 9, `f-${TONES[node.tone % 3]}`), T(b.x + 17, b.y + b.h / 2 + 4, node.mark ?? node.name.slice(-1), "mid s11 b c-on"), T(b.x + 31, b.y + b.h / 2 + 4.5, fit(says, b.w - 34, sizeIn(says, b.w - 34), 650), `s${sizeIn(says, b.w - 34)} n ${own.blocked ? "c-stop b" : ""}`)));
       const over2 = b.h > pitch * 1.5 && (scene.links ?? []).filter((link2) => link2.from === node.id).length > 1, said2 = EDGE + textWidth(group.title, 13, 650) + textWidth(group.sub ?? "", 12) + 32;
-      const [px, py] = over2 ? [said2, tall * g] : crowded ? [b.x + b.w + 8, b.y + b.h - 20] : [EDGE, Math.min(b.y + b.h + 6, tall * (g + 1) - 32)];
+      const [px, py] = over2 ? [said2, tall * g] : crowded ? [b.x + b.w + 8, pitch > 80 ? b.y + b.h / 2 + 28 : b.y + b.h - 20] : [EDGE, Math.min(b.y + b.h + 6, tall * (g + 1) - 32)];
       if (node.role) kids.push(pill(view, `pill ${node.id}`, px, py, own, over2 ? W - said2 - EDGE : W * (crowded ? 0.3 : 0.5)));
     }
     for (const one of view.flying) {

@@ -283,8 +283,8 @@ function chain(view: View): Kid[] {
       } else kids.push(G({ key: `node ${node.id}`, ...toggle(view, node.id, `${node.name}, ${own.blocked ?? fact ?? ""}`) }, R(b.x, b.y, b.w, b.h, `node ${own.blocked ? "stop" : ""} ${own.down ? "down" : ""}`, { rx: 9 }), C(b.x + 17, b.y + b.h / 2, 9, `f-${TONES[node.tone % 3]}`), T(b.x + 17, b.y + b.h / 2 + 4, node.mark ?? node.name.slice(-1), "mid s11 b c-on"), T(b.x + 31, b.y + b.h / 2 + 4.5, fit(says, b.w - 34, sizeIn(says, b.w - 34), 650), `s${sizeIn(says, b.w - 34)} n ${own.blocked ? "c-stop b" : ""}`)));
       // Beside the heading where a box is as high as its lanes.
       const over = b.h > pitch * 1.5 && (scene.links ?? []).filter((link) => link.from === node.id).length > 1, said = EDGE + textWidth(group.title, 13, 650) + textWidth(group.sub ?? "", 12) + 32;
-      // Beside the box where the next one leaves no room under it.
-      const [px, py] = over ? [said, tall * g] : crowded ? [b.x + b.w + 8, b.y + b.h - 20] : [EDGE, Math.min(b.y + b.h + 6, tall * (g + 1) - 32)];
+      // Beside the box where the next one leaves no room under it; below its neighbour in the row, where the rows leave room.
+      const [px, py] = over ? [said, tall * g] : crowded ? [b.x + b.w + 8, pitch > 80 ? b.y + b.h / 2 + 28 : b.y + b.h - 20] : [EDGE, Math.min(b.y + b.h + 6, tall * (g + 1) - 32)];
       if (node.role) kids.push(pill(view, `pill ${node.id}`, px, py, own, over ? W - said - EDGE : W * (crowded ? 0.3 : 0.5)));
     }
     for (const one of view.flying) {

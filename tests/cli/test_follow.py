@@ -407,7 +407,7 @@ def test_the_command_says_what_goes_on_and_goes_on_after_a_kill(rows, tmp_path, 
             b"no capture",
             "cannot be followed; legal: the folder of a recorder, or a pcap",
         ),
-        ("b.pcapng.gz", gzip.compress(b"\x0a\x0d\x0d\x0a"), "file that is not compressed"),
+        ("b.pcapng.gz", gzip.compress(b"\x0a\x0d\x0d\x0a", mtime=0), "file that is not compressed"),
     ],
 )
 def test_what_cannot_be_followed_is_told_with_what_can(tmp_path, capsys, name, content, words):

@@ -26,7 +26,7 @@ from workbench.scenarios import run
 def lines_after(played, seq: int) -> list[str]:
     """The transcript behind a step, as a screen reader would go through it."""
     found = list(transcript(played.rows))
-    return [line for line in found if int(re.match(r"step (\d+)", line)[1]) > seq]
+    return [line for line in found if int(re.match(r"row (\d+)", line)[1]) > seq]
 
 
 def those(lines: list[str], who: str, what: str) -> list[str]:
@@ -144,12 +144,12 @@ def test_the_desk_s_tasks_are_done_by_reading():
     granted = desk.act(desk.start_seq, "grant", link_credit=30)
     lines = lines_after(granted, desk.start_seq)
     second = those(lines, "client:receiver", "received transfer")[1]
-    stop = granted.act(int(re.match(r"step (\d+)", second)[1]), "stop")
+    stop = granted.act(int(re.match(r"row (\d+)", second)[1]), "stop")
     answer = those(lines_after(stop, desk.start_seq), "client:receiver", "received flow")[-1]
-    resumed = stop.act(int(re.match(r"step (\d+)", answer)[1]), "grant", link_credit=40)
+    resumed = stop.act(int(re.match(r"row (\d+)", answer)[1]), "grant", link_credit=40)
     assert str(check.paused(resumed, log=Progress())).startswith("✔ Right.")
 
     first = desk.act(desk.start_seq, "grant", link_credit=50)
     flow = those(lines_after(first, desk.start_seq), "client:receiver", "sent flow")[0]
-    both = first.act(int(re.match(r"step (\d+)", flow)[1]), "drain")
+    both = first.act(int(re.match(r"row (\d+)", flow)[1]), "drain")
     assert str(check.gave_back(both, log=Progress())).startswith("✔ Right.")

@@ -30,8 +30,8 @@ def said(root) -> str:
 
 
 def where(root) -> int:
-    """The step that is shown."""
-    return int(re.search(r"step (\d+)", root.locator(".wst-now").inner_text())[1])
+    """The step that is shown, or the row of a slice."""
+    return int(re.search(r"(?:step|row) (\d+)", root.locator(".wst-now").inner_text())[1])
 
 
 def send(root, credit: int) -> None:

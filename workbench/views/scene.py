@@ -223,6 +223,8 @@ class Strip:
     ) -> None:
         self.run = run
         self.beside, self.theirs = beside, theirs
+        # What is opened in a trace has its rows' numbers; whatever is played, live too, has steps.
+        self._is_slice = isinstance(run, Cut)
         self.picture = picture = picture_of(run, link, rules, theirs=theirs)
         self.walk = walk = picture.walk
         rows = walk.rows
@@ -310,7 +312,7 @@ class Strip:
             remark = f"{remark} {self.beside.told(row.seq, theirs=self.theirs)}".strip()
         sentence = " ".join(filter(None, [told.sentence or row.event, remark]))
         step: Doc = {"t": self.walk.times[self.walk.place]}
-        if self.walk.cut is not None:
+        if self._is_slice:
             step["row"] = row.seq
         if not self.picture.is_small(row):
             step["sentence"] = sentence

@@ -394,10 +394,14 @@ def _array(code: int) -> CompoundReader:
         count, at, stop = read_compound_header(data, start, end, width, what)
         descriptors, element, at = read_element_constructor(data, at, stop, depth)
         check_array_count(element, count, at, stop, start)
-        items = []
-        for _ in range(count):
-            item, at = read_bare(element, data, at, stop, depth + len(descriptors))
-            items.append(item)
+        items: list[object] = []
+        reader = _READERS.get(element)
+        if reader is not None and not FORMAT_CODES[element].width:
+            items = [reader(data, at, stop)[0]] * count  # no octets: it is read once for all
+        else:
+            for _ in range(count):
+                item, at = read_bare(element, data, at, stop, depth + len(descriptors))
+                items.append(item)
         check_end(what, at, stop)
         return Array(FORMAT_CODES[element].type_name, tuple(items), descriptors), stop
 

@@ -10,6 +10,7 @@ behind it; offsets in errors count from the start of `data`.
 import struct
 import uuid
 from collections.abc import Callable
+from functools import partial
 from typing import Any, TypeAlias
 
 from workbench.amqp10.constructor import DESCRIBED, FORMAT_CODES, Category, describe_code
@@ -394,14 +395,18 @@ def _array(code: int) -> CompoundReader:
         count, at, stop = read_compound_header(data, start, end, width, what)
         descriptors, element, at = read_element_constructor(data, at, stop, depth)
         check_array_count(element, count, at, stop, start)
-        items: list[object] = []
-        reader = _READERS.get(element)
-        if reader is not None and not FORMAT_CODES[element].width:
-            items = [reader(data, at, stop)[0]] * count  # no octets: it is read once for all
-        else:
-            for _ in range(count):
-                item, at = read_bare(element, data, at, stop, depth + len(descriptors))
-                items.append(item)
+        # All elements are of one constructor: how it is read is looked up once.
+        of_element = _READERS.get(element) or partial(
+            read_bare, element, depth=depth + len(descriptors)
+        )
+        # What takes no octets is read once: the work follows what was sent, not what is claimed.
+        size = FORMAT_CODES[element].width
+        items = []
+        for _ in range(count if size else min(count, 1)):
+            item, at = of_element(data, at, stop)
+            items.append(item)
+        if not size:
+            items *= count
         check_end(what, at, stop)
         return Array(FORMAT_CODES[element].type_name, tuple(items), descriptors), stop
 

@@ -285,31 +285,32 @@ class _Walk:
         known = FORMAT_CODES.get(code)
         if known is None:
             raise DecodeError(f"{path} begins with {describe_code(code)}", begin)
+        constructor = str(known)
         type_name = known.type_name if spec is None else spec.type
         if spec is not None and spec.type == "*":
             type_name = spec.requires if known.type_name == "null" else known.type_name
         if known.category in (Category.FIXED, Category.VARIABLE):
             value, stop = read_bare(code, self.data, at, end, depth)
             text = _field_text(value, spec)
-            self.leaf(path, begin, stop, type_name, str(known), text)
+            self.leaf(path, begin, stop, type_name, constructor, text)
             return stop
         if depth >= MAX_DEPTH:
             raise DecodeError(f"values are nested deeper than {MAX_DEPTH}", begin)
-        count, first, stop = read_compound_header(self.data, at, end, known.width, str(known))
-        with self.group(path, begin, type_name, str(known)):
+        count, first, stop = read_compound_header(self.data, at, end, known.width, constructor)
+        with self.group(path, begin, type_name, constructor):
             if known.category is Category.ARRAY:
-                at = self._array(path, str(known), count, begin, at, first, stop, depth + 1)
+                at = self._array(path, constructor, count, begin, at, first, stop, depth + 1)
             else:
-                check_count(str(known), count, first, stop, at)
+                check_count(constructor, count, first, stop, at)
                 text = f"{count} elements, {stop - first} octets"
-                self.leaf(f"{path}.{known.type_name}", begin, first, "", str(known), text)
+                self.leaf(f"{path}.{known.type_name}", begin, first, "", constructor, text)
                 at = first
                 for index in range(count):
                     inner = f"{path}[{index}]"
                     if known.type_name == "map":
                         inner = f"{path}[{index // 2}].{('key', 'value')[index % 2]}"
                     at = self.value(inner, at, stop, depth + 1)
-            check_end(str(known), at, stop)
+            check_end(constructor, at, stop)
         return stop
 
     def _array(

@@ -432,7 +432,8 @@ class _Screen:
         if fresh or self._now is None:
             self._now = self.follower.now()[self.question]
             self._now.sort(key=lambda row: str(tuple(row.values())))
-        now, over = self._now, list[dict[str, Any]]()
+        now = self._now
+        over: list[dict[str, Any]] = []
         if self.question == "rates":
             now = [row for row in now if row["frames"]]
         elif self.question == "stalls":

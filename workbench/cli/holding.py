@@ -31,7 +31,8 @@ def hold_by_hand(server: Any, lines: Iterable[str], say: Callable[[str], None]) 
         for line in server.news():
             say(line)
         for wire in server.wires():
-            for frame in wire.held():
+            gates = wire.picture().gates.values()
+            for frame in (held for gate in gates for held in gate.held):
                 if frame.frame_id not in told:
                     told.add(frame.frame_id)
                     say(f"{wire.connection} {way_of(frame.direction)}: {in_a_line(frame)} waits")

@@ -176,10 +176,10 @@ def story(rows: Sequence[Row]) -> Story:
         for link in summarise(rows)
     }
     # Of a connection without links what held it held all of its channels.
-    whole = {key[:2] + key[4:5]: key for key in summaries if key.session is None}
+    whole = {_way(key): key for key in summaries if key.session is None}
     links = []
     for key, link in summaries.items():
-        connection = whole.get(key[:2] + key[4:5])
+        connection = whole.get(_way(key))
         end, held = last[link.run], found.get(key, [])
         could_not = [
             *(_interval(NO_CREDIT, span, end) for span in without.get(key, ())),
@@ -230,11 +230,12 @@ def _advice(link: LinkSummary, held: Sequence[Interval], whole: LinkKey | None) 
 
 def _messages(whole: LinkKey, summaries: Mapping[LinkKey, LinkSummary]) -> int:
     """Of a connection without links, in one direction: those of its channels."""
-    return sum(
-        link.messages
-        for key, link in summaries.items()
-        if key[:2] + key[4:5] == whole[:2] + whole[4:5]
-    )
+    return sum(link.messages for key, link in summaries.items() if _way(key) == _way(whole))
+
+
+def _way(key: LinkKey) -> tuple[str, str, str | None]:
+    """The connection, and who sends on it."""
+    return key.run, key.connection, key.link_sender
 
 
 def _answers(key: LinkKey, answers: Mapping[str, channels.Begun]) -> Iterator[str]:

@@ -138,13 +138,13 @@ class ServerHandle(ABC, Generic[ServerT]):
 
         def look() -> Seen:
             clients = self.listener.connections
-            wires = {
-                name: FrozenWire(lambda question: question(), client)  # this is the thread already
-                for name, client in clients.items()
-                if client.wire is not None
-            }
-            chosen = wires.get(connection or "", next(reversed(wires.values()), None))
-            wire = None if chosen is None else chosen.picture(most)
+            chosen = clients.get(connection or "")
+            if chosen is None or chosen.wire is None:
+                latest = reversed(clients.values())
+                chosen = next((one for one in latest if one.wire is not None), None)
+            wire = None
+            if chosen is not None:  # asked at once, for this is the server's thread
+                wire = FrozenWire(lambda question: question(), chosen).picture(most)
             return Seen(connections=list(clients), wire=wire, rows=rows())
 
         def rows() -> list[Any]:

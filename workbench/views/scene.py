@@ -223,7 +223,7 @@ class Strip:
     ) -> None:
         self.run = run
         self.beside, self.theirs = beside, theirs
-        # What is opened in a trace has its rows' numbers; whatever is played, live too, has steps.
+        # What is opened in a trace is told by its rows, what is played or live by its steps.
         self._is_slice = isinstance(run, Cut)
         self.picture = picture = picture_of(run, link, rules, theirs=theirs)
         self.walk = walk = picture.walk

@@ -6,6 +6,7 @@ import html
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from workbench.languages import count
 from workbench.trace.words import duration, visible
 
 from . import theme
@@ -20,6 +21,8 @@ LONGEST = 2_000
 """Characters of a text that may be a peer's."""
 SHOWN_LINKS = 60
 """Links that a page tells of; the others waited less."""
+SHOWN_ERRORS = 60
+"""Errors and broken rules that a page tells of."""
 
 _PALE = {"no credit": theme.ORANGE, "window closed": theme.SKY}
 
@@ -60,7 +63,9 @@ def report_html(story: Any, about: Sequence[str], unknown: Sequence[str]) -> str
             f'<p class="soft">{len(story.links) - len(shown):,} more links waited less.</p>'
         )
     if story.wrong:
-        parts += ["<h2>Errors and broken rules</h2>", _list(story.wrong)]
+        parts += ["<h2>Errors and broken rules</h2>", _list(story.wrong[:SHOWN_ERRORS])]
+    if len(story.wrong) > SHOWN_ERRORS:
+        parts.append(f'<p class="soft">{len(story.wrong) - SHOWN_ERRORS:,} more.</p>')
     parts += ["<h2>Stalls by brake</h2>", _brakes(story.brakes)]
     parts += [_more("What was read", others), _more("What this capture cannot tell", unknown)]
     return "".join(parts)
@@ -83,9 +88,7 @@ def _text(value: object) -> str:
 
 def sends(link: Any) -> str:
     """Who sends on a link, and how many messages."""
-    messages = f"{link.messages:,}" if link.messages else "no"
-    plural = "" if link.messages == 1 else "s"
-    return f"the {link.key.link_sender} sends; {messages} message{plural}"
+    return f"the {link.key.link_sender} sends; {count(link.messages, 'message')}"
 
 
 def _link(link: Any, lasted_us: int) -> str:

@@ -122,10 +122,10 @@ def capital(text: str) -> str:
 
 
 def count(value: int, one: str, many: str | None = None) -> str:
-    """`1 message`, `3,000 messages`, `no messages`."""
+    """`1 message`, `3 messages`, `no messages`."""
     if value == 1:
         return f"1 {one}"
-    return f"{f'{value:,}' if value else 'no'} {many or one + 's'}"
+    return f"{value or 'no'} {many or one + 's'}"
 
 
 def found(table: Mapping[str, Any], key: str) -> Any:

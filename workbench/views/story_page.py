@@ -6,7 +6,6 @@ import html
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from workbench.languages import count
 from workbench.trace.words import duration, visible
 
 from . import theme
@@ -88,7 +87,9 @@ def _text(value: object) -> str:
 
 def sends(link: Any) -> str:
     """Who sends on a link, and how many messages."""
-    return f"the {link.key.link_sender} sends; {count(link.messages, 'message')}"
+    messages = f"{link.messages:,}" if link.messages else "no"  # a report's numbers are separated
+    plural = "" if link.messages == 1 else "s"
+    return f"the {link.key.link_sender} sends; {messages} message{plural}"
 
 
 def _link(link: Any, lasted_us: int) -> str:

@@ -18,8 +18,9 @@ from . import channels
 from .grants import grants, without_credit
 from .intervals import Span, took
 from .stalls import PROMPT_US, stalls
-from .summary import LinkSummary, summarise
+from .summary import LinkSummary, summaries
 from .vantage import LinkKey, percentile, value
+from .violations import violations
 from .windows import directions
 from .wrong import wrong
 
@@ -150,7 +151,8 @@ def story(rows: Sequence[Row]) -> Story:
     found: dict[LinkKey, list[Interval]] = {}
     brakes: dict[str, BrakeSum] = {}
     places = {(row.run, row.seq): row for row in rows}
-    for stall in stalls(rows):
+    stalled, broken = stalls(rows), violations(rows)
+    for stall in stalled:
         key = LinkKey(*stall[:6])  # type: ignore[arg-type]
         interval = Interval(
             what=stall.brake, start_us=stall.start_us, end_us=stall.end_us, seq=stall.seq,
@@ -171,14 +173,14 @@ def story(rows: Sequence[Row]) -> Story:
     }
     granted = {tuple(row[name] for name in LinkKey._fields): row for row in grants(rows)}
     answers, limits = channels.answered(rows), channels.limits(rows)
-    summaries = {
+    by_link = {
         LinkKey(*(getattr(link, name) for name in LinkKey._fields)): link
-        for link in summarise(rows)
+        for link in summaries(rows, stalled, broken)
     }
     # Of a connection without links what held it held all of its channels.
-    whole = {_way(key): key for key in summaries if key.session is None}
+    whole = {_way(key): key for key in by_link if key.session is None}
     links = []
-    for key, link in summaries.items():
+    for key, link in by_link.items():
         connection = whole.get(_way(key))
         end, held = last[link.run], found.get(key, [])
         could_not = [
@@ -195,7 +197,7 @@ def story(rows: Sequence[Row]) -> Story:
             more = [*_grants(granted.get(key)), *_closed(could_not, told), *_at_the_end(could_not)]
         links.append(
             LinkStory(
-                key=key, messages=_messages(key, summaries) if key == connection else link.messages,
+                key=key, messages=_messages(key, by_link) if key == connection else link.messages,
                 advice=_advice(link, held, None if connection == key else connection),
                 more=tuple(more),
                 intervals=tuple(sorted([*could_not, *held], key=lambda one: one.start_us)),
@@ -208,7 +210,7 @@ def story(rows: Sequence[Row]) -> Story:
         lasted_us=rows[-1].t_us - rows[0].t_us if rows else 0,
         links=tuple(links),
         brakes=tuple(sorted(brakes.values(), key=lambda one: -one.lost_us)),
-        wrong=tuple(wrong(rows)),
+        wrong=tuple(wrong(rows, broken)),
         worst=worst,
     )
 
@@ -228,9 +230,9 @@ def _advice(link: LinkSummary, held: Sequence[Interval], whole: LinkKey | None) 
     return f"{link.advice}{more}"
 
 
-def _messages(whole: LinkKey, summaries: Mapping[LinkKey, LinkSummary]) -> int:
+def _messages(whole: LinkKey, by_link: Mapping[LinkKey, LinkSummary]) -> int:
     """Of a connection without links, in one direction: those of its channels."""
-    return sum(link.messages for key, link in summaries.items() if _way(key) == _way(whole))
+    return sum(link.messages for key, link in by_link.items() if _way(key) == _way(whole))
 
 
 def _way(key: LinkKey) -> tuple[str, str, str | None]:

@@ -12,11 +12,11 @@ from workbench.trace.words import duration, times
 
 from .channels import carried
 from .credit import SENDER, credit_rows
-from .stalls import stalls
+from .stalls import Stall, stalls
 from .vantage import LinkKey
 from .violations import BEYOND_CREDIT, violations
 
-__all__ = ["LinkSummary", "advice", "summarise"]
+__all__ = ["LinkSummary", "advice", "summaries", "summarise"]
 
 
 @dataclass(slots=True, kw_only=True)
@@ -68,6 +68,19 @@ def summarise(rows: Sequence[Row]) -> list[LinkSummary]:
     Args:
         rows: a whole trace in order.
     """
+    return summaries(rows, stalls(rows), violations(rows))
+
+
+def summaries(
+    rows: Sequence[Row], held: Sequence[Stall], broken: Sequence[Mapping[str, Any]]
+) -> list[LinkSummary]:
+    """The same where `stalls` and `violations` of these rows have been answered already.
+
+    Args:
+        rows: a whole trace in order.
+        held: its stalls.
+        broken: its violations.
+    """
     places = {(row.run, row.seq): row for row in rows}
     found: dict[tuple[Any, ...], LinkSummary] = {}
     before: dict[tuple[Any, ...], tuple[int, int | None, int | None]] = {}
@@ -92,7 +105,7 @@ def summarise(rows: Sequence[Row]) -> list[LinkSummary]:
         found[one.key] = LinkSummary(
             **one.key._asdict(), messages=one.messages, lasted_us=one.last.t_us - one.first.t_us
         )
-    for stall in stalls(rows):
+    for stall in held:
         key = LinkKey(*stall[:6])  # type: ignore[arg-type]
         if key.link is None:  # of a connection without links, nothing may have been sent
             found.setdefault(key, LinkSummary(**key._asdict()))
@@ -103,7 +116,7 @@ def summarise(rows: Sequence[Row]) -> list[LinkSummary]:
         if link.longest_brake is None or stall.end_us - stall.start_us > link.longest_us:
             link.longest_us = stall.end_us - stall.start_us
             link.longest_brake, link.longest_seq = stall.brake, stall.seq
-    for breach in violations(rows):
+    for breach in broken:
         link = found.get(tuple(breach[name] for name in LinkKey._fields))
         if link is not None and breach["what"] == BEYOND_CREDIT and breach["certain"]:
             link.violations += 1

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from workbench.trace.schema import SENT, Row
 from workbench.trace.words import times
 
 from .vantage import LinkKey
-from .violations import violations
 
 __all__ = ["wrong"]
 
@@ -18,13 +17,14 @@ GOOD = 200
 """The reply code of an end without an error [0-9-1: 1.2, reply-success]."""
 
 
-def wrong(rows: Sequence[Row]) -> list[str]:
+def wrong(rows: Sequence[Row], broken: Sequence[Mapping[str, Any]]) -> list[str]:
     """Errors in order, then each rule that is certainly broken by somebody, with its first row.
 
     Args:
         rows: a whole run in order.
+        broken: its violations.
     """
-    return [*_errors(rows), *_broken(rows)]
+    return [*_errors(rows), *_rules(broken)]
 
 
 def _errors(rows: Sequence[Row]) -> Iterator[str]:
@@ -50,10 +50,10 @@ def _error(row: Row) -> str:
     return ": ".join(str(error[name]) for name in ("condition", "description") if error.get(name))
 
 
-def _broken(rows: Sequence[Row]) -> Iterator[str]:
+def _rules(broken: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     """Which rule of AMQP 1.0 was broken, by whom, how often, and where first."""
     found: dict[tuple[str, str, str, str], list[int]] = {}
-    for breach in violations(rows):
+    for breach in broken:
         if breach["certain"]:
             key = LinkKey(*(breach[name] for name in LinkKey._fields))
             place = key.name if key.link else f"{key.connection}/{key.session}"

@@ -7,6 +7,7 @@ import json
 import shlex
 import subprocess
 import sys
+from dataclasses import replace
 
 import pytest
 
@@ -272,6 +273,7 @@ def test_an_answer_in_a_notebook_says_which_engine_it_was(trace):
     assert (answer.engine, repr(answer)) == ("plain", "stalls: 3 rows; answered without Spark")
     assert repr(answer) in answer._repr_html_()
     assert answer._repr_html_().count("<tr>") == 4
+    assert replace(answer, rows=answer[:1]).caption == "stalls: 1 row; answered without Spark"
     with pytest.raises(ValueError, match="'what' of 1 trace"):
         workbench.ask_trace(trace, "what")
     with pytest.raises(ValueError, match="engine 'fast'; legal: plain, spark"):

@@ -194,6 +194,19 @@ def test_a_terminal_is_kept_current(rows, tmp_path, clock, monkeypatch):
         assert f"the latest {s} s ago; stalls now: 1" in shown
 
 
+def test_a_rate_is_that_of_now_or_is_not_told(rows, tmp_path, clock, capsys):
+    """While no frame comes nothing goes on, and the last rate is soon gone."""
+    files.write(tmp_path / "live-00001.parquet", rows)
+    os.utime(tmp_path / "live-00001.parquet", (5_000, 5_000))
+    followed = Follower(tmp_path)
+    screen, told = screen_of(followed, tmp_path, "rates"), []
+    for clock.s in (5_000, 5_000.5, 5_010):
+        screen.show(fresh=bool(followed.poll()))
+        told.append("messages/s" in capsys.readouterr().out)
+    assert told == [True, False, False]
+    assert screen._last == []
+
+
 def test_as_many_are_told_as_a_table_has_rows(repo, capsys):
     """And how many there are more."""
     place = repo / "data" / "captures" / "rmq43_b_consumer_credit.pcapng"

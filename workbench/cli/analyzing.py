@@ -12,6 +12,8 @@ from collections.abc import Iterable
 from itertools import chain
 from typing import Any
 
+from workbench.trace.words import counted
+
 from .asking import ENGINES, PLAIN, SPARK, Answer, answered
 from .console import (
     DONE,
@@ -247,7 +249,7 @@ def _table(rows: Iterable[dict[str, Any]], answer: Answer, arguments: argparse.N
         names.append("opens")
         shown = [{**row, "opens": _larger(row)} for row in shown]
     opened = [_opened(row, arguments) for row in shown]
-    caption = f"{arguments.question}: {len(shown) + more:,} rows; {answer.by}"
+    caption = f"{arguments.question}: {counted(len(shown) + more, 'row')}; {answer.by}"
     if more:
         caption = f"... and {more:,} more; --rows 0 shows all\n{caption}"
     table(

@@ -113,8 +113,10 @@ class Answer(Sequence[dict[str, Any]]):
     @property
     def caption(self) -> str:
         """What a table says under itself."""
+        from workbench.trace.words import counted
+
         shown = f", the first {SHOWN} shown" if len(self) > SHOWN else ""
-        return f"{self.question}: {len(self):,} rows{shown}; {self.by}"
+        return f"{self.question}: {counted(len(self), 'row')}{shown}; {self.by}"
 
     def __repr__(self) -> str:
         return self.caption

@@ -45,6 +45,8 @@ QUESTIONS = {
 """Questions that can be followed, and what the fold calls them; the latter two of channels."""
 POLL_S = 0.3
 """The recorder writes as often."""
+RECENT_US = 2_000_000
+"""What is told is so old at most."""
 BATCH_ROWS = 20_000
 LEAST_OCTETS = 24
 """Of a capture's own header; until it is there nothing can be told."""
@@ -66,6 +68,7 @@ class Follower:
 
     Attributes:
         over: what the latest poll found to be over, such as `stalls`.
+        window_us: as given.
 
     Raises:
         TraceFileError: no such folder or capture, or a checkpoint that cannot be used.
@@ -93,6 +96,7 @@ class Follower:
                 f"{source}: no such folder or capture; a recorder that runs has made one"
             )
         self.over: dict[str, list[dict[str, Any]]] = {}
+        self.window_us = window_us
         self._fold = LiveFold(window_us)
         self._past: dict[str, list[dict[str, Any]]] = {name: [] for name in QUESTIONS.values()}
         self._kept = None if checkpoint is None else _Kept(Path(checkpoint), place)
@@ -125,6 +129,10 @@ class Follower:
         written_s = self._source.written_s
         latest_s = max(written_s.values()) if run is None else written_s[run]
         return max(0, round((time.time() - latest_s) * 1e6))
+
+    def clock_us(self, run: str) -> int:
+        """The time in a run: that of its latest row, and what has passed since."""
+        return self._fold.last_us()[run] + self.silent_us(run)
 
     def now(self) -> dict[str, list[dict[str, Any]]]:
         """What goes on: `stalls` that last, `rates` of the latest window of each link.
@@ -435,7 +443,7 @@ class _Screen:
         now = self._now
         over: list[dict[str, Any]] = []
         if self.question == "rates":
-            now = [row for row in now if row["frames"]]
+            now = [row for row in now if row["frames"] and self._is_recent(row)]
         elif self.question == "stalls":
             over = [{**row, "lasts": False} for row in self._over(now, fresh=fresh)]
             now = [{**row, "lasts": True} for row in now if row["release_frame_id"] is None]
@@ -456,6 +464,11 @@ class _Screen:
         new = [row for row in over if _place(row) not in self._told]
         self._told = (self._told | {*map(_place, new)}) & {*map(_place, now)}
         return new
+
+    def _is_recent(self, row: dict[str, Any]) -> bool:
+        """Its window has just ended at most; an older rate is not that of now."""
+        ended_us = row["window_start_us"] + self.follower.window_us
+        return self.follower.clock_us(row["run"]) < ended_us + RECENT_US
 
     def _current(self, row: dict[str, Any]) -> dict[str, Any]:
         """What lasts has lasted up to now, and not only to the latest row."""

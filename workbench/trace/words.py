@@ -59,6 +59,11 @@ def times(count: int) -> str:
     return "once" if count == 1 else f"{count:,} times"
 
 
+def counted(count: int, noun: str) -> str:
+    """`1 row`, or `2,000 rows`."""
+    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
+
+
 def duration(time_us: int) -> str:
     """A time in the unit in which it is read best: `35 µs`, `240 ms`, `2.4 s`, `5.0 min`."""
     for unit, size, least in (("min", 60_000_000, 2), ("s", 1_000_000, 1), ("ms", 1_000, 1)):

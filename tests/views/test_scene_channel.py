@@ -85,6 +85,19 @@ def test_of_many_clients_that_of_the_opened_row_is_drawn_with_what_holds_it():
     assert states[last]["nodes"]["client:c1"]["blocked"] is None
 
 
+def test_a_slice_knows_what_an_alarm_holds_that_was_told_before_it():
+    """Up to the row that tells its end."""
+    rows = import_capture(FOLDER / "rmq43_b1_amqp091_memory_alarm.pcapng").rows
+    its = [row for row in rows if row.connection == "c1"]
+    blocked = next(n for n, row in enumerate(its) if row.kind == "connection.blocked")
+    free = max(n for n, row in enumerate(its) if row.kind == "connection.unblocked")
+    for after, held in ((its[blocked + 1], "blocked: alarm"), (its[free + 1], None)):
+        begun = next(
+            iter(resolved(scene(cut_rows(rows, after.seq, first=after.seq), octets=False)))
+        )
+        assert begun["nodes"]["client:c1"]["blocked"] == held
+
+
 def test_the_fields_of_every_frame_cover_its_octets():
     """All methods, one behind the other, without a gap."""
     for frame in corpus():

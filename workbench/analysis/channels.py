@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from pyspark.sql import Window
 from pyspark.sql import functions as F
 
+from workbench.trace.brakes import BLOCKED, UNBLOCKED
 from workbench.trace.schema import AMQP_0_9_1, AMQP_0_10, BROKER, CLIENT
 
 from . import serials
@@ -34,7 +35,6 @@ ANSWERS = ("basic.ack", "basic.nack", "basic.reject")
 COMPLETED = "session.completed"
 COMMAND = 1
 """`segment_type` of a command."""
-BLOCKED = ("connection.blocked", "connection.unblocked")
 ALARM, TCP, WINDOW = "alarm", "tcp", "qpid-window"
 OF_READER, OF_CLIENT = ("credit-flow", ALARM, TCP), (TCP, WINDOW, "link-credit")
 _PLACE = ("run", "connection", "session")
@@ -342,14 +342,14 @@ def _told(trace: DataFrame, inside: DataFrame) -> DataFrame:
         .agg(F.max_by("t_us", "seq").alias("last_us"), F.min("seq").alias("since"))
     )
     known = inside.where(F.col("brake") == ALARM).groupBy(*place).agg(F.min("seq").alias("known"))
-    blocked = trace.where(frames & F.col("kind").isin(*BLOCKED)).select(
+    blocked = trace.where(frames & F.col("kind").isin(BLOCKED, UNBLOCKED)).select(
         *place, "seq", "t_us", "frame_id", "event", "kind"
     )
     wire = once(blocked).join(known, place, "left")
     wire = wire.where(F.coalesce(F.col("known") >= F.col("seq"), F.lit(True))).select(
         *place, F.lit(None).cast("int").alias("session"), "seq", "t_us", "frame_id",
         F.lit(ALARM).alias("brake"), F.lit(CLIENT).alias("sender"),
-        (F.col("kind") == BLOCKED[0]).alias("on"), F.lit(1).cast("long").alias("waiting"),
+        (F.col("kind") == BLOCKED).alias("on"), F.lit(1).cast("long").alias("waiting"),
     )  # fmt: skip
     of = Window.partitionBy(*_PLACE, "brake", "sender").orderBy("seq")
     rows = inside.unionByName(wire).join(lasts, place).where(F.col("seq") >= F.col("since"))

@@ -13,7 +13,16 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from workbench import serial
-from workbench.trace.brakes import ALARM, CREDIT_FLOW, LINK_CREDIT, PREFETCH, QPID_WINDOW, TCP
+from workbench.trace.brakes import (
+    ALARM,
+    BLOCKED,
+    CREDIT_FLOW,
+    LINK_CREDIT,
+    PREFETCH,
+    QPID_WINDOW,
+    TCP,
+    UNBLOCKED,
+)
 from workbench.trace.schema import AMQP_0_9_1, AMQP_0_10, BROKER, CLIENT, Row
 
 from .intervals import Mark, Span, took
@@ -38,7 +47,6 @@ MEASURES = {
 COMMAND = 1
 """`segment_type` of a command."""
 SYNC, POINT = "execution.sync", "session.command-point"
-BLOCKED, UNBLOCKED = "connection.blocked", "connection.unblocked"
 TOLD = {
     "reader": frozenset({CREDIT_FLOW, ALARM, TCP}),
     CLIENT: frozenset({TCP, QPID_WINDOW, LINK_CREDIT}),

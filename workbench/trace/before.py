@@ -17,6 +17,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from .brakes import BLOCKED, UNBLOCKED
 from .files import from_table
 from .fold import Fold, Scope, State, link_scope, scope_of
 from .gates import GATE_EVENTS
@@ -95,6 +96,10 @@ class Before:
             self.blocking[what] = row
         elif row.event in ("unblock", "alarm-clear"):
             self.blocking.pop(what, None)
+        elif row.kind == BLOCKED and row.event != SENT:
+            self.blocking[BLOCKED, row.connection] = row
+        elif row.kind == UNBLOCKED and row.event != SENT:
+            self.blocking.pop((BLOCKED, row.connection), None)
         if row.ledger_source:
             told = {GROUP_OF[name] for name in (*(row.ledger or {}), *row.unknown)}
             for group in told | ({LINK} if row.brake is not None and link else set()):

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 from workbench import serial
 from workbench.trace import brakes
+from workbench.trace.brakes import BLOCKED, UNBLOCKED
 from workbench.trace.schema import AMQP_0_9_1, BROKER, CLIENT, OBSERVED, RECEIVED, SENT, Row
 from workbench.trace.words import visible
 
@@ -137,7 +138,9 @@ class ChannelPicture(LinkPicture):
         first = [walk.ends.get((connection, CLIENT)) for connection in wanted]
         most = [one for one in dict.fromkeys([*first, *self.clients]) if one in self.clients]
         self._drawn = set(most[:MOST_CLIENTS])
-        self._blocked: set[str | None] = set()  # connections that an alarm holds
+        earlier = () if walk.cut is None else walk.cut.earlier.blocking
+        # Connections that an alarm holds.
+        self._blocked = {row.connection for row in earlier if row.kind == BLOCKED}
         self._delivered: Counter[str | None] = Counter()
         self._published: Counter[str | None] = Counter()
         self._last: dict[tuple[str | None, int | None], Doc] = {}
@@ -158,9 +161,9 @@ class ChannelPicture(LinkPicture):
             self._delivered[row.connection] += 1
         if row.kind == "basic.publish" and row.event in (SENT, OBSERVED):
             self._published[row.connection] += 1
-        if row.kind == "connection.blocked" and row.event != SENT:
+        if row.kind == BLOCKED and row.event != SENT:
             self._blocked.add(row.connection)
-        if row.kind == "connection.unblocked" and row.event != SENT:
+        if row.kind == UNBLOCKED and row.event != SENT:
             self._blocked.discard(row.connection)
         if row.session is not None and row.ledger:
             told = self._last.setdefault((row.connection, row.session), {})

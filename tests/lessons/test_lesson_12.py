@@ -16,6 +16,7 @@ from workbench.exercises.mystery import (
 )
 from workbench.exercises.progress import Progress
 from workbench.exercises.show_me import is_shown
+from workbench.languages import phrase
 from workbench.lessons.lesson_12 import check, predict
 from workbench.scenarios.declare import ParameterError
 from workbench.trace.hash import trace_hash
@@ -78,6 +79,7 @@ def test_a_seed_is_the_same_mystery_for_a_whole_class(first):
 def test_what_is_named_is_judged_part_by_part(first):
     """A wrong application, brake or time is told as such; what is no word is asked for."""
     found, log = finding(first), Progress()
+    assert points(log).lines == [("nothing is answered yet", "", "", "")]
     other = next(name for name in APPLICATIONS if name != found.who)
     assert check.named(first, who=..., brake=..., lost_ms=..., log=log).right is None
     assert "legal: orders" in check.named(first, "nobody", "tcp", 1, log=log).text
@@ -141,12 +143,18 @@ def test_what_a_cure_costs_is_read_off_the_second_run(first):
     """The table has the time lost and the most that were under way, of both runs."""
     after = cured(first, ill(first)[0])
     told = {line[0]: line[1:] for line in first.compare(after).lines}
-    assert told["held_us"][0] == f"{finding(first).lost_us:,}"
-    assert int(told["most_ahead"][1].replace(",", "")) > int(told["most_ahead"][0].replace(",", ""))
+    assert told[measure("held_us")][0] == f"{finding(first).lost_us / 1000:,.1f}"
+    now, then = (int(text.replace(",", "")) for text in told[measure("most_ahead")])
+    assert then > now
     solved = predict.cost.question(first).solve()
     assert all(map(is_shown, solved.beliefs))
     assert solved.answer == "more than now"
-    assert told["most_ahead"][1] in solved.reason
+    assert told[measure("most_ahead")][1] in solved.reason
+
+
+def measure(name):
+    """What a table calls it."""
+    return phrase("desks", f"mystery.measure.{name}")
 
 
 def test_the_last_to_end_is_not_the_one_that_was_held(first):

@@ -227,20 +227,27 @@ class Mystery(Tabled):
         before, after = finding(self), finding(other)
         who = before.who
         mine, yours = (one.of(who) for one in (self, other))
-        lines = [
-            (one["measure"], _told(one["left"]), _told(one["right"]))
+        measures: dict[str, tuple[float | None, float | None]] = {
+            one["measure"]: (one["left"], one["right"])
             for one in compare(mine, yours)
             if one["left"] is not None or one["right"] is not None
+        } | {
+            "held_us": (before.lost_us, after.lost_by(who)),
+            "most_ahead": (most_ahead(mine), most_ahead(yours)),
+            "most_queued": (self.most_queued(who), other.most_queued(who)),
+        }
+        lines = [
+            (say(f"mystery.measure.{name}"), *(_told(name, value) for value in values))
+            for name, values in measures.items()
         ]
-        lines.append(("held_us", f"{before.lost_us:,}", f"{after.lost_by(who):,}"))
-        lines.append(("most_ahead", f"{most_ahead(mine):,}", f"{most_ahead(yours):,}"))
-        queued = [f"{one.most_queued(who):,}" for one in (self, other)]
-        lines.append(("most_queued", *queued))
         return table_of("changed", lines, who=who)
 
 
-def _told(value: float | None) -> str:
-    return "-" if value is None else f"{value:,.0f}"
+def _told(measure: str, value: float | None) -> str:
+    """A count, or a time in milliseconds."""
+    if value is None:
+        return "-"
+    return f"{value / 1000:,.1f}" if measure.endswith("_us") else f"{value:,.0f}"
 
 
 def most_ahead(rows: Iterable[Row]) -> int:
@@ -370,4 +377,4 @@ def points(log: Progress = progress) -> Table:
         wrong = sum(record.right is False for record in entry.tries)
         worth = max(0, 10 - 2 * entry.hints - wrong) if entry.right else 0
         lines.append((name, str(wrong), str(entry.hints), str(worth)))
-    return table_of("points", lines)
+    return table_of("points", lines or [(say("mystery.no-points"), "", "", "")])

@@ -729,8 +729,8 @@ function link(view) {
   const { scene, W, H } = view, grow = Math.round((H - 392) * 0.35), columns = sides(scene.nodes, scene.links ?? []), last = columns.length - 1;
   const most = Math.max(...columns.map((list) => list.length)), w = view.small || last > 1 ? 146 : Math.round(clamp(W * 0.21, 160, 210)), high = (most > 1 ? 186 : 154) + grow, lines = scene.lines ?? [];
   const place = (list, node, x) => {
-    const tall = (high - (list.length - 1) * 8) / list.length;
-    return { x, y: EDGE - 2 + list.indexOf(node) * (tall + 8), w, h: tall };
+    const gap = 14, tall = (high - (list.length - 1) * gap) / list.length;
+    return { x, y: EDGE - 2 + list.indexOf(node) * (tall + gap), w, h: tall };
   };
   const column = (node) => columns.findIndex((list) => list.includes(node)), boxes = new Map(scene.nodes.map((node) => [node.id, place(columns[column(node)], node, EDGE + (W - 2 * EDGE - w) * (last ? column(node) / last : 0))]));
   const kids = [], flown = [], links = scene.links ?? [], tight = most > 1;

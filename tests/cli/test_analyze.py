@@ -98,6 +98,7 @@ def test_the_other_formats_hold_the_same(trace, capsys):
     [
         (["nowhere.parquet", "stalls"], 1, "no such file"),
         (["nowhere.parquet", "what"], 2, "invalid choice"),
+        (["stalls", "nowhere.parquet"], 2, "workbench analyze TRACE stalls"),
         (["nowhere.parquet", "compare"], 2, "compare takes two traces"),
         (["nowhere.parquet", "grants", "b.parquet"], 2, "grants takes one trace"),
         (["data/captures/rmq40_c_drain.pcapng", "stalls"], 1, "first: workbench import"),

@@ -6,6 +6,7 @@ import argparse
 import csv
 import dataclasses
 import json
+import os
 import shlex
 import sys
 from collections.abc import Iterable
@@ -82,7 +83,7 @@ TABLE_ROWS = 50
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """What `analyze` takes."""
-    add_trace(parser)
+    add_trace(parser, _no_question)
     parser.add_argument("question", choices=QUESTIONS, help="what to ask")
     parser.add_argument(
         "other", nargs="?", metavar="OTHER", help="compare only: the trace to compare with"
@@ -111,6 +112,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="DIR",
         help="with --follow: a folder elsewhere that keeps how far it is, to go on after a stop",
     )
+
+
+def _no_question(trace: str) -> str:
+    """The trace, unless it is the question that stands first."""
+    if trace in QUESTIONS and not os.path.exists(trace):
+        raise argparse.ArgumentTypeError(
+            f"the trace comes before the question: workbench analyze TRACE {trace}"
+        )
+    return trace
 
 
 def command(arguments: argparse.Namespace) -> int:

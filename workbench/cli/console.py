@@ -7,7 +7,7 @@ import difflib
 import sys
 import textwrap
 import unicodedata
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, TypeVar
 
 DONE, BAD_INPUT, WRONG_USAGE, STOPPED = 0, 1, 2, 130
@@ -20,9 +20,10 @@ FORMATS = ("table", "json", "csv")
 T = TypeVar("T")
 
 
-def add_trace(parser: argparse.ArgumentParser) -> None:
-    """The argument TRACE."""
-    parser.add_argument("trace", metavar="TRACE", help="a Parquet file, or a folder of them")
+def add_trace(parser: argparse.ArgumentParser, takes: Callable[[str], str] = str) -> None:
+    """The argument TRACE; `takes` refuses what can be none."""
+    about = "a Parquet file, or a folder of them"
+    parser.add_argument("trace", metavar="TRACE", type=takes, help=about)
 
 
 def add_run(parser: argparse.ArgumentParser) -> None:

@@ -33,7 +33,7 @@ def test_the_valves_say_what_blocks_a_publisher(lab_page, pictures):
     root = picture(lesson, "stall-step")
     assert root.bounding_box()["height"] < room
     lesson.page.keyboard.press("End")
-    valve(root, "unconfirmed: closed, 255 of 255; this one limits").wait_for()
+    valve(root, "unconfirmed: closed, 255; this one limits").wait_for()
     valve(root, "link credit: closed, 0 of 170").wait_for()
     valve(root, "TCP: open").wait_for()
     assert "link-credit 0" in said(root)

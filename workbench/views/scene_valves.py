@@ -26,6 +26,9 @@ VALVES = (
     brakes.TCP,
 )
 
+STOCKS = (brakes.LINK_CREDIT, brakes.SESSION_WINDOW)
+"""Valves that close when something is used up; how much was there at most is their whole bar."""
+
 
 def counters(held: Held) -> dict[str, int | str | None]:
     """What is read at each valve: a number, a text, or None where it is not known."""
@@ -59,7 +62,7 @@ class ValvesPicture(LinkPicture):
         told = [counters(one) for one in held]
         self._most = {
             brake: max((n for one in told if isinstance(n := one[brake], int)), default=0)
-            for brake in VALVES
+            for brake in STOCKS
         }
         self._hung = False
 
@@ -111,13 +114,11 @@ class ValvesPicture(LinkPicture):
         values = counters(held)
         blocked = brakes.is_blocked(held.brake)
         for brake in VALVES:
-            value, most, closed = values[brake], self._most[brake], brake in held.brakes
+            value, most, closed = values[brake], self._most.get(brake), brake in held.brakes
             read = say("valves.not-told") if value is None else str(value)
-            if isinstance(value, int):
-                read = say("valves.of", n=value, most=most)
             limiting = blocked and held.brake == brake
             state: Doc = {"closed": closed, "limiting": limiting, "read": read}
             if isinstance(value, int) and most:
-                state |= {"left": value, "of": most}
+                state |= {"read": say("valves.of", n=value, most=most), "left": value, "of": most}
             found[f"valve {brake}"] = state
         return found

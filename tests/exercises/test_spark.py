@@ -347,12 +347,12 @@ def test_the_smallest_credit_is_judged_by_runs():
     assert check.credit("many", rate=1000, log=log).right is None
     assert "fewer than" in check.credit(20, rate=1000, log=log).text
     assert "try a smaller one" in check.credit(300, rate=1000, log=log).text
-    low, high = 20, 300
-    while high - low > 1:
-        middle = (low + high) // 2
-        enough = archive_rate(HALF, middle) >= 1000
-        low, high = (low, middle) if enough else (middle, high)
-    assert check.credit(high, rate=1000, log=log).right is True
+    smallest = next(one for one in range(20, 300) if archive_rate(HALF, one) >= 1000)
+    assert check.credit(smallest, rate=1000, log=log).right is True
+    # More may be less: the odd ones are slower than the even ones.
+    assert archive_rate(HALF, smallest + 1) < 1000
+    for more in (smallest + 1, smallest + 2, smallest + 3, 299):
+        assert check.credit(more, rate=1000, log=log).right is False
 
 
 # -- recall

@@ -505,8 +505,9 @@ def credit(answer: Any, *, rate: int) -> Case:
     reached = archive_rate(HALF, answer)
     if reached < rate:
         return case("slow", reached=reached)
-    less = archive_rate(HALF, answer - 1) if answer > 1 else 0.0
-    smaller = answer - 1
+    # An odd credit has no two equal halves, and is slower than the even ones beside it.
+    below = [one for one in (answer - 1, answer - 2) if one > 0]
+    less, smaller = max(((archive_rate(HALF, one), one) for one in below), default=(0.0, 0))
     if less >= rate:
         return case("larger", reached=reached, smaller=smaller, less=less)
     in_batches = archive_rate(BATCH, answer)

@@ -48,7 +48,7 @@ def test_time_at_zero_credit_is_that_between_the_last_message_and_the_grant():
             5_000, "link-credit", 0,
             "The broker waited 2 times; the longest wait, 5.0 ms, was for credit: the receiver"
             " grants too little, or too late. Let it grant more at a time, or before the last"
-            " credit is used up. It had no credit for 50% of its time.",
+            " credit is used up. The link had no credit for 50% of its life.",
         ),
         (5_000, "alarm", 0, "the broker is short of memory or disk. Free some there"),
         (5_000, "unconfirmed", 0, "withholds it until its queues confirm. Look at the slowest"),

@@ -107,6 +107,12 @@ def run_of(desk: Any) -> Run:
     return run
 
 
+def is_untouched(desk: Any) -> bool:
+    """Whether a stage shows the run with which it began, or a run has no action."""
+    played, tree = run_of(desk), getattr(desk, "branches", None)
+    return not played.actions or (tree is not None and played is tree.runs[0])
+
+
 def is_whole(answer: object, least: int = 1, most: float = inf) -> bool:
     """Whether an answer is a whole number from `least` to `most`."""
     return isinstance(answer, int) and not isinstance(answer, bool) and least <= answer <= most

@@ -202,5 +202,5 @@ def advice(link: Mapping[str, Any]) -> str:
     text += f": {why}. {change}."
     share = link["at_zero_us"] * 100 // (link["lasted_us"] or 1)
     if share and waited == "for credit":
-        text += f" It had no credit for {share}% of its time."
+        text += f" The link had no credit for {share}% of its life."
     return text

@@ -24,6 +24,11 @@ from .progress_view import browser_copy
 from .question import AnswerError, Prediction, Question, Stage, Verdict, say
 
 _CODE = '<strong style="font:700 26px ui-monospace,monospace;letter-spacing:2px">{code}</strong>'
+_BESIDE = {
+    "display": "flex", "flex_flow": "row", "align_items": "baseline",
+    "grid_gap": "12px", "width": "max-content",
+}  # fmt: skip
+"""A label beside what it names, and not above."""
 _ROW = {"flex_flow": "row wrap", "align_items": "center", "grid_gap": "4px 16px"}
 
 
@@ -68,11 +73,11 @@ class PredictionView(Still, widgets.VBox):
             orientation="horizontal",
             tooltip=say("how-sure-tip"),
             style={"description_width": "initial"},
-            layout={"width": "400px"},
+            layout=_BESIDE,
         )
         self.hint = widgets.Button(tooltip=say("hint-tip"))
         self.hints = widgets.HTML()
-        self.line = widgets.HTML(layout={"min_height": "28px"})
+        self.line = widgets.HTML()
         self.locked = widgets.VBox()
         self.code = widgets.HTML()
         buttons = [
@@ -85,11 +90,7 @@ class PredictionView(Still, widgets.VBox):
             # Choices are sentences; beside them everything else would wander about.
             [self.field, self.confidence]
             if question.choices
-            else [
-                widgets.Box(
-                    [self.field, self.confidence], layout={**_ROW, "align_items": "flex-end"}
-                )
-            ]
+            else [widgets.Box([self.field, self.confidence], layout=_ROW)]
         )
         super().__init__(
             children=[

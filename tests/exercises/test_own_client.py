@@ -213,7 +213,7 @@ def test_frames_that_ran_freely_are_no_race_of_the_learner_s(server, wire):
     assert server.job.wait(TIMEOUT_S) == list(range(10))
     verdict = check.crossed(server, log=Progress())
     assert verdict.right is None
-    assert "none of them through your hand" in verdict.text
+    assert "you forwarded none of them by hand" in verdict.text
 
 
 def test_a_breakpoint_on_the_credit_holds_the_transfer_that_used_it(server, wire):

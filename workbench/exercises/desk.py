@@ -77,7 +77,7 @@ class Stack(Still, widgets.VBox):
 
 def stack(*several: Any) -> Stack:
     """Questions and the picture that they are about, in one cell."""
-    return Stack(several)
+    return Stack(several, layout={"grid_gap": "8px"})
 
 
 @functools.wraps(share_view.open_code)

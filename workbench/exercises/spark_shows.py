@@ -79,6 +79,6 @@ def archive_chart(values: Sequence[int]) -> Any:
         {rule: [(value, archive_rate(rule, value)) for value in values] for rule in (BATCH, HALF)},
         across=say("archive.across"),
         up=say("archive.up"),
-        title=say("archive.title"),
+        title=say("archive.title", ms=measure.milliseconds(ARCHIVE["latency_us"])),
         height=260,
     )

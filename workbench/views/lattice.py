@@ -135,8 +135,8 @@ class LatticePicture:
             [at[source][1] for source, _ in moves],
             [at[target][0] for _, target in moves],
             [at[target][1] for _, target in moves],
-            line_color=theme.GREY,
-            line_alpha=0.4,
+            line_color=theme.INK,
+            line_alpha=0.55,
             line_width=1,
         )
         self._lines()
@@ -254,7 +254,7 @@ class LatticePicture:
         if path:
             chart.line(**_OWN, legend_label=say("picture.path"), **nowhere)
         chart.legend.location = "left"
-        chart.legend.padding = chart.legend.margin = chart.legend.spacing = 2
+        chart.legend.padding, chart.legend.margin, chart.legend.spacing = 2, 2, 8
         legend(chart, "above")
 
 

@@ -225,13 +225,14 @@ function knob(view, act, x, y, r, role, value, width = 120) {
     T(x, y + r + (r < 28 ? 15 : 19), fit(name, width, size), `mid s${size} m`)
   );
 }
-function button(view, act, x, y, w, plus = false) {
+function button(view, act, x, y, w, adds = false) {
   const on = act.kind === "toggle" && Boolean(view.state.on?.[act.id]), name = on ? act.undo ?? act.name : act.name;
   view.labels.take(x, y, x + w, y + 28);
+  const plus = adds && (w <= 56 || textWidth(name, sizeIn(name, w - 34), 650) <= w - 34);
   const room = w - (plus ? 34 : 14), size = sizeIn(name, room), text = room > 22 ? fit(name, room, size, 650) : "";
   return G(
     { key: `button ${act.id}`, ...hit(view, act.id, null, name, act.kind === "toggle" ? { "aria-pressed": String(on) } : {}) },
-    R(x, y, w, 28, "face", { rx: plus ? 14 : 8 }),
+    R(x, y, w, 28, "face", { rx: adds ? 14 : 8 }),
     plus && P(`M${x + (text ? 16 : w / 2)} ${y + 8}v12m-6 -6h12`, "k-ink w2"),
     text && T(x + (plus ? 28 + room / 2 : w / 2), y + 18.5, text, `mid s${size} b`),
     text !== name && h("title", {}, name)

@@ -101,12 +101,8 @@ def test_bad_states_differ_in_shape_and_colour_and_the_legend_names_both():
     assert bad_colour != good_colour
     assert [index for index, word in enumerate(marks["verdict"]) if word == "bad"] == seen.bad_at
     labels = {item.label.value for item in picture.figure.legend.items}
-    assert labels == {
-        "good",
-        "bad",
-        "a shortest way to the chosen state",
-        "nearest bad state: 5 moves",
-    }
+    nearest, way = "nearest bad state: 5 moves", "a shortest way to the chosen state"
+    assert labels == {"good", "bad", way, nearest}
 
 
 def test_the_nearest_bad_state_is_marked_and_says_how_near_it_is():

@@ -4,6 +4,7 @@ import pytest
 
 from tests.browser.test_lesson_01 import picture, said
 from tests.browser.test_lesson_03 import answer, run_cell
+from tests.browser.test_lesson_04 import press
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
@@ -45,6 +46,9 @@ def test_a_blocked_connection_stands_above_one_that_goes_on(lab_page, pictures):
     lesson.page.keyboard.press("End")
     beside.get_by_text("Messages in the second queue: 1; by your rule 0.").first.wait_for()
     beside.screenshot(path=pictures / "show-me.png")
+    assert "Act first" in run_cell(lesson, "check-passed")
+    root = picture(lesson, "lanes-step")
+    press(root, "publish slow")
     assert "came into the second" in run_cell(lesson, "check-passed")
 
     root = picture(lesson, "acks-step")

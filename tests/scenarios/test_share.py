@@ -345,6 +345,12 @@ def test_a_code_that_was_cut_off_is_reported(length):
     assert open_code(code[: length % len(code)]).problems
 
 
+def test_where_no_code_stands_yet_none_is_called_wrong():
+    """As in the cell of a lesson that nobody has filled in."""
+    told = ("There is no code between the quotation marks yet.",)
+    assert open_code("").problems == open_code(" \n").problems == told
+
+
 def test_a_seed_below_zero_is_not_legal_and_a_code_with_one_gets_zero():
     """Chance is seeded with a count; nothing may stand for another seed in silence."""
     with pytest.raises(ParameterError, match="seed -1 is not legal; legal: 0 or more"):

@@ -126,6 +126,8 @@ def open_code(text: str, *, code: Mapping[str, Callable[..., Any]] | None = None
         text: the code, as it was copied.
         code: functions of the learner's own, by name, where the run needs them.
     """
+    if not text.strip():
+        return Restored(run=None, problems=(say("restored.no-code"),))
     try:
         shared = decode(text)
     except ShareCodeError as error:

@@ -319,7 +319,12 @@ class ChainPicture(LinkPicture):
     def head(self) -> Doc:
         """What does not change in the run."""
         groups = [
-            {"id": protocol, "title": TITLES[protocol], "sub": sub}
+            {
+                "id": protocol,
+                "title": TITLES[protocol],
+                "sub": sub,
+                "columns": self._columns(protocol),
+            }
             for protocol, lanes, sub in (
                 (AMQP_0_9_1, self._old, self._sub()),
                 (AMQP_1_0, self._new, say("chain.links")),
@@ -342,6 +347,19 @@ class ChainPicture(LinkPicture):
                 "rows": [{"id": f"hop {hop.link}", "name": hop.name} for hop in self.hops.values()],
             },
         }
+
+    def _columns(self, protocol: str) -> list[list[float | str]]:
+        """What stands in boxes that have a number instead of a name."""
+        lanes = self._old if protocol == AMQP_0_9_1 else self._new
+        found: list[list[float | str]] = []
+        if protocol == AMQP_0_9_1 and sum(one.publishes for one in lanes) > 1:
+            found.append([_CHANNEL, say("chain.channels")])
+        several = len({one.queue for one in lanes}) > 1
+        mirrored = protocol == AMQP_0_9_1 and self.mirrors
+        found.append(
+            [_QUEUE, say(f"chain.{'mirrored' if mirrored else 'queues' if several else 'queue'}")]
+        )
+        return found
 
     def _sub(self) -> str:
         return say("chain.processes", credit=self._initial[AMQP_0_9_1])

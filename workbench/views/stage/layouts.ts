@@ -252,6 +252,7 @@ function chain(view: View): Kid[] {
     if (g) kids.push(L(EDGE, tall * g - 2, W - EDGE, tall * g - 2, "rule", { key: `rule ${g}` }));
     if (group.title) {
       const sub = fit(group.sub ?? "", W - textWidth(group.title, 13, 650) - 60, 12);
+      view.labels.take(EDGE, tall * g + 4, EDGE + textWidth(group.title, 13, 650) + 20 + textWidth(sub, 12), tall * g + 21);
       kids.push(T(EDGE, tall * g + 17, group.title, "b", { key: `title ${g}` }), sub && T(EDGE + textWidth(group.title, 13, 650) + 12, tall * g + 17, sub, "s12 m", { key: `sub ${g}` }));
     }
     const waysOf: Record<string, (p: number) => [number, number]> = {}, marked: [number, number][] = [];
@@ -287,6 +288,12 @@ function chain(view: View): Kid[] {
       // Beside the box where the next one leaves no room under it; below its neighbour in the row, where the rows leave room.
       const [px, py] = over ? [said, tall * g] : crowded ? [b.x + b.w + 8, pitch > 80 ? b.y + b.h / 2 + 28 : b.y + b.h - 20] : [EDGE, Math.min(b.y + b.h + 6, tall * (g + 1) - 32)];
       if (node.role) kids.push(pill(view, `pill ${node.id}`, px, py, own, over ? W - said - EDGE : W * (crowded ? 0.3 : 0.5)));
+    }
+    for (const [col, text] of group.columns ?? []) {
+      const first = nodes.find((node) => node.mark && node.place?.[0] === col), b = first && box.get(first.id);
+      if (!b) continue;
+      const x = Math.min(b.x + b.w / 2, W - EDGE - textWidth(text, 11) / 2), spot = view.labels.place(text, 11, 400, [{ x, y: b.y - 6, anchor: "middle" }, { x, y: tall * g + 17, anchor: "middle" }]);
+      if (spot) kids.push(T(x, spot.y, text, "mid s11 m", { key: `column ${g} ${col}` }));
     }
     for (const one of view.flying) {
       const way = waysOf[one.frame.link];

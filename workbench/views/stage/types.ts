@@ -32,8 +32,8 @@ export interface Scene {
   disks?: Disk[];
   /** rows of dots: the credit of a hop; layout `chain` */
   hops?: Hop[];
-  /** headings of pictures that lie above each other; layout `chain` */
-  groups?: { id: string; title: string; sub?: string }[];
+  /** headings of pictures that lie above each other, and of their columns of numbered boxes; layout `chain` */
+  groups?: { id: string; title: string; sub?: string; columns?: [number, string][] }[];
   /** what each mark in the picture means that no words beside it say, at most four: shown small */
   legend?: { mark: "memory" | "disk" | "in flight" | "received" | "given up"; text: string }[];
   acts?: Act[];

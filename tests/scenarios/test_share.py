@@ -347,7 +347,7 @@ def test_a_code_that_was_cut_off_is_reported(length):
 
 def test_where_no_code_stands_yet_none_is_called_wrong():
     """As in the cell of a lesson that nobody has filled in."""
-    told = ("There is no code between the quotation marks yet.",)
+    told = ("There is no share code yet: put one between the quotation marks.",)
     assert open_code("").problems == open_code(" \n").problems == told
 
 

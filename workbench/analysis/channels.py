@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING
 from pyspark.sql import Window
 from pyspark.sql import functions as F
 
-from workbench.trace.brakes import BLOCKED, UNBLOCKED
-from workbench.trace.schema import AMQP_0_9_1, AMQP_0_10, BROKER, CLIENT
+from workbench.trace.schema import AMQP_0_9_1, AMQP_0_10, BLOCKED, BROKER, CLIENT, UNBLOCKED
 
 from . import serials
 from .chunks import Chunks

@@ -13,17 +13,16 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from workbench import serial
-from workbench.trace.brakes import (
-    ALARM,
+from workbench.trace.brakes import ALARM, CREDIT_FLOW, LINK_CREDIT, PREFETCH, QPID_WINDOW, TCP
+from workbench.trace.schema import (
+    AMQP_0_9_1,
+    AMQP_0_10,
     BLOCKED,
-    CREDIT_FLOW,
-    LINK_CREDIT,
-    PREFETCH,
-    QPID_WINDOW,
-    TCP,
+    BROKER,
+    CLIENT,
     UNBLOCKED,
+    Row,
 )
-from workbench.trace.schema import AMQP_0_9_1, AMQP_0_10, BROKER, CLIENT, Row
 
 from .intervals import Mark, Span, took
 from .vantage import PEERS, End, LinkKey, ends, once

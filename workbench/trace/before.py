@@ -17,11 +17,21 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from .brakes import BLOCKED, UNBLOCKED
 from .files import from_table
 from .fold import Fold, Scope, State, link_scope, scope_of
 from .gates import GATE_EVENTS
-from .schema import BROKER, CLIENT, GROUP_OF, LINK, RECEIVED, SENT, Row, fitted
+from .schema import (
+    BLOCKED,
+    BROKER,
+    CLIENT,
+    GROUP_OF,
+    LINK,
+    RECEIVED,
+    SENT,
+    UNBLOCKED,
+    Row,
+    fitted,
+)
 from .story import CONTROL_KINDS, Memory, Story
 
 __all__ = ["COLUMNS", "TEXTS", "Before"]

@@ -39,9 +39,6 @@ ORDER: tuple[str, ...] = (
     NONE,
 )
 
-BLOCKED, UNBLOCKED = "connection.blocked", "connection.unblocked"
-"""Frames by which a broker tells a client of AMQP 0-9-1 of an alarm, and of its end."""
-
 say = partial(phrase, "steps")
 
 

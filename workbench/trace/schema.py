@@ -44,6 +44,9 @@ _SPARK_SCHEMA = b"org.apache.spark.sql.parquet.row.metadata"
 SENT, RECEIVED, OBSERVED = "sent", "received", "observed"
 FRAME_EVENTS: tuple[str, ...] = (SENT, RECEIVED, OBSERVED)
 
+BLOCKED, UNBLOCKED = "connection.blocked", "connection.unblocked"
+"""Kinds of frames by which a broker tells a client of AMQP 0-9-1 of an alarm, and of its end."""
+
 # Every other event, with what it means.
 INTERNAL_EVENTS: dict[str, str] = {
     "enqueue": "a queue took a message",

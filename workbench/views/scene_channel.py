@@ -12,8 +12,17 @@ from typing import Any, NamedTuple
 
 from workbench import serial
 from workbench.trace import brakes
-from workbench.trace.brakes import BLOCKED, UNBLOCKED
-from workbench.trace.schema import AMQP_0_9_1, BROKER, CLIENT, OBSERVED, RECEIVED, SENT, Row
+from workbench.trace.schema import (
+    AMQP_0_9_1,
+    BLOCKED,
+    BROKER,
+    CLIENT,
+    OBSERVED,
+    RECEIVED,
+    SENT,
+    UNBLOCKED,
+    Row,
+)
 from workbench.trace.words import visible
 
 from .scene_link import MOST_CLIENTS, ROLES, LinkPicture, say, shown

@@ -60,7 +60,7 @@ def times(count: int) -> str:
 
 
 def counted(count: int, noun: str) -> str:
-    """`1 row`, or `2,000 rows`."""
+    """`1 row`, or `2,000 rows`: with separators, as numbers on the command line have them."""
     return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
 
 

@@ -354,12 +354,10 @@ class ChainPicture(LinkPicture):
         found: list[list[float | str]] = []
         if protocol == AMQP_0_9_1 and sum(one.publishes for one in lanes) > 1:
             found.append([_CHANNEL, say("chain.channels")])
-        several = len({one.queue for one in lanes}) > 1
-        mirrored = protocol == AMQP_0_9_1 and self.mirrors
-        found.append(
-            [_QUEUE, say(f"chain.{'mirrored' if mirrored else 'queues' if several else 'queue'}")]
-        )
-        return found
+        what = "queues" if len({one.queue for one in lanes}) > 1 else "queue"
+        if protocol == AMQP_0_9_1 and self.mirrors:
+            what = "mirrored"
+        return [*found, [_QUEUE, say(f"chain.{what}")]]
 
     def _sub(self) -> str:
         return say("chain.processes", credit=self._initial[AMQP_0_9_1])

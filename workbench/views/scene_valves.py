@@ -114,11 +114,12 @@ class ValvesPicture(LinkPicture):
         values = counters(held)
         blocked = brakes.is_blocked(held.brake)
         for brake in VALVES:
-            value, most, closed = values[brake], self._most.get(brake), brake in held.brakes
-            read = say("valves.not-told") if value is None else str(value)
-            limiting = blocked and held.brake == brake
-            state: Doc = {"closed": closed, "limiting": limiting, "read": read}
+            value, most = values[brake], self._most.get(brake)
+            told = say("valves.not-told") if value is None else str(value)
+            amount: Doc = {"read": told}
             if isinstance(value, int) and most:
-                state |= {"read": say("valves.of", n=value, most=most), "left": value, "of": most}
-            found[f"valve {brake}"] = state
+                amount = {"read": say("valves.of", n=value, most=most), "left": value, "of": most}
+            limiting = blocked and held.brake == brake
+            closed = brake in held.brakes
+            found[f"valve {brake}"] = {"closed": closed, "limiting": limiting, **amount}
         return found

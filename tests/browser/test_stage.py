@@ -497,8 +497,47 @@ def test_a_frame_is_held_by_mouse_by_keyboard_and_from_the_list(opened):
     assert said == [("hold", frame.get_attribute("data-frame"))] * 3
 
 
+@pytest.mark.parametrize("width", WIDTHS)
+@pytest.mark.parametrize(
+    ("name", "acts"),
+    [
+        ("credit", ("publish", "grant", "drain", "stop", "acknowledge")),
+        ("alarmed", ("alarm", "publish", "grant", "acknowledge", "ignore_window")),
+        ("windows", ("publish", "accept", "set_latency", "stall")),
+        ("quorum", ("publish", "crash", "stall")),
+    ],
+)
+def test_what_has_no_mark_in_the_picture_stands_under_it_by_its_whole_name(
+    opened, name, acts, width
+):
+    scene = scene_of(name)
+    wanted = [act for act in scene["acts"] if act["id"].partition(":")[0] in acts]
+    page = opened(scene | {"acts": wanted}, width=width)
+    for act in wanted:
+        mark = page.locator(
+            f".wst-picture [data-act='{act['id']}'], .wst-picture [data-knob='{act['id']}']"
+        )
+        beside = page.locator(".wst-besides").get_by_text(act["name"], exact=True)
+        assert mark.count() or beside.is_visible(), act["name"]
+    assert [text for text in page.locator(".wst-picture .hit text").all_text_contents()
+            if "…" in text] == []  # fmt: skip
+    box, row = page.locator(".wst").bounding_box(), page.locator(".wst-besides")
+    if row.count():
+        last = row.locator("button").last.bounding_box()
+        assert last["x"] + last["width"] <= box["x"] + box["width"]
+
+
+def test_an_amount_without_a_knob_is_typed_where_its_button_leads(opened):
+    page = opened("valves")
+    page.locator(".wst-besides").get_by_text("set max link credit…").click()
+    page.keyboard.type("7")
+    page.keyboard.press("Tab")
+    page.keyboard.press("Enter")
+    assert [(one["act"], one["value"]) for one in sent(page)] == [("set_max_link_credit", 7)]
+
+
 def test_what_can_be_done_never_lies_on_something_else(opened):
-    """A run with more acts than the picture has room for leaves the rest to the list."""
+    """A run with more acts than the picture has room for leaves the rest to the row below it."""
     page = opened("credit")
     covered = page.locator(".wst-picture [data-act], .wst-picture [data-knob]").evaluate_all(
         """all => all.filter((one) => {

@@ -39,8 +39,8 @@ RECEIVERS = ("grant", "open_window", "drain", "echo", "stop", "acknowledge", "fl
              "get", "take", "leave", "detach")  # fmt: skip
 SENDERS = ("publish", "send_transfer", "send_other")
 CLIENTS = ("ignore_window", "begin_session", "open_session")
-# Too long for a button in a party's box, or about the whole broker: a button in the corner.
-CORNER = ("set_policy", "alarm")
+# Done to no mark of the picture: buttons under it.
+BELOW = ("set_policy", "alarm")
 DISKS = ("stall", "slow", "slow_disk")
 
 _IN_MS = ("latency_us", "fsync_us")  # shown in ms
@@ -315,7 +315,7 @@ class Deeds:
             return str(given.get("connection", next(iter(self.picture.wires), nodes[0])))
         if spec.name in self.picture.places:
             return self.picture.places[spec.name]
-        if spec.name in CORNER:
+        if spec.name in BELOW:
             return "stage"
         if given.get("node") in nodes:
             return str(given["node"])

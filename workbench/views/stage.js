@@ -173,9 +173,9 @@ function patterns(uid) {
     h("marker", { id: `${uid}arrow`, viewBox: "0 0 8 8", refX: 7, refY: 4, markerWidth: 6, markerHeight: 6, orient: "auto" }, P("M0 0L8 4L0 8z", "f-muted"))
   );
 }
-function hit(view, what, value, label, more2 = {}) {
+function hit(view, what, value, label, more = {}) {
   const off = view.state.off?.[what];
-  return { "data-act": what, "data-value": value, tabindex: 0, role: "button", "aria-label": off ? phrase("not-now", { name: label, why: off }) : label, "aria-disabled": off ? "true" : null, ...more2, class: `hit ${more2.class ?? ""}` };
+  return { "data-act": what, "data-value": value, tabindex: 0, role: "button", "aria-label": off ? phrase("not-now", { name: label, why: off }) : label, "aria-disabled": off ? "true" : null, ...more, class: `hit ${more.class ?? ""}` };
 }
 var actsOn = (view, on, kind) => (view.scene.acts ?? []).filter((act) => act.on === on && (!kind || act.kind === kind));
 var actsOfFrame = (view, frame, held) => (view.scene.acts ?? []).filter((act) => act.kind === "frame" && (!act.while || act.while === "held" === held) && (!act.about || act.about === frame.kind));
@@ -472,11 +472,11 @@ function axis(view, line, s, y, state) {
 function deliveries(view, line, state, s, y) {
   const [first, second] = line.ends, kids = [], sent = state.ends?.[first.id]?.[0] ?? 0, got = second ? state.ends?.[second.id]?.[0] ?? sent : sent;
   const base = line.base ?? line.range?.[0] ?? extent(view.run, line).low, c = tone(first.role), middle = y.axis + y.tall / 2, r = Math.min(6.5, s.cell / 2 - 3);
-  const marked = view.hover && view.flying.find(({ frame }) => frame.id === view.hover)?.frame.cell;
+  const marked2 = view.hover && view.flying.find(({ frame }) => frame.id === view.hover)?.frame.cell;
   let hollow = 0;
   for (let i = Math.max(s.low, base); i < Math.min(sent, s.high); i++) {
     const x = s.X(i) + s.cell / 2;
-    if (marked && marked.line === line.id && marked.at === i) kids.push(R(s.X(i) + 2, y.axis + 1, s.cell - 4, y.tall - 2, `f-${c}soft k-focus w3`, { key: "marked", rx: 4 }));
+    if (marked2 && marked2.line === line.id && marked2.at === i) kids.push(R(s.X(i) + 2, y.axis + 1, s.cell - 4, y.tall - 2, `f-${c}soft k-focus w3`, { key: "marked", rx: 4 }));
     if (state.voids?.some(([from, to]) => i >= from && i < to)) {
       kids.push(P(`M${x - 5} ${middle - 5}l10 10m0 -10l-10 10`, "thin", { key: `c${i}` }));
       continue;
@@ -654,30 +654,22 @@ function bars(view, line, x, width, rowY, bottom) {
 var EDGE = 12;
 var FRAME_GAP = 27;
 var WIDEST_KNOB = 1e3;
-function offered(view, on, most) {
-  const all = actsOn(view, on), knobs = all.filter((act) => act.kind === "knob" && (act.max ?? 10) - (act.min ?? 0) <= WIDEST_KNOB), buttons = all.filter((act) => act.kind === "button");
-  const shown = { knobs: knobs.slice(0, Math.min(2, buttons.length && most > 1 ? Math.max(1, knobs.length) : 2)), buttons: knobs.length > 1 ? [] : buttons.slice(0, most) };
-  return { ...shown, more: all.filter((act) => act.kind !== "toggle").length > shown.knobs.length + shown.buttons.length };
-}
-function more(view, node, x, y) {
-  view.labels.take(x, y, x + 30, y + 28);
-  return G({ key: "more", class: "hit", "data-ui": "tab", "data-arg": 4, tabindex: 0, role: "button", "aria-label": phrase("more-acts", { name: node.name }) }, R(x, y, 30, 28, "face", { rx: 8 }), T(x + 15, y + 18.5, "⋯", "mid s12 b"));
+function offered(view, on, most, room = Infinity) {
+  const all = actsOn(view, on), knobs = all.filter((act) => act.kind === "knob" && (act.max ?? 10) - (act.min ?? 0) <= WIDEST_KNOB).slice(0, 2);
+  return { knobs, buttons: knobs.length > 1 ? [] : all.filter((act) => act.kind === "button" && buttonWidth(act.name, false) <= room).slice(0, most) };
 }
 function party(view, node, { x, y, w, h: high }) {
-  const state = view.state.nodes?.[node.id] ?? {}, low = high < 120, { knobs, buttons, more: rest } = offered(view, node.id, low ? 1 : 2), facts = [...state.facts ?? []], kids = [];
+  const state = view.state.nodes?.[node.id] ?? {}, low = high < 120, { knobs, buttons } = offered(view, node.id, low ? 1 : 2, actsOn(view, node.id, "knob").length ? w - (low ? 68 : 76) : low ? Infinity : w - 20), facts = [...state.facts ?? []], kids = [];
   kids.push(nodeBox(view, node, x, y, w, high));
   const fact = (text, i, left, at2, c = "") => T(left, at2, text, `s12 n m ${c}`, { key: `fact ${i}` });
-  const full = knobs.length > 1 && rest, bare = textWidth(node.name, 13, 650) + 24 + (full ? 34 : 0);
-  if (full) kids.push(more(view, node, x + w - 38, y + 12));
-  else if (facts.length && textWidth(facts[0], 12) + bare < w - 8 && (knobs.length || low || buttons.length > 1)) kids.push(fact(facts.shift(), 9, x + w - 12, y + 25, "end"));
+  if (facts.length && textWidth(facts[0], 12) + textWidth(node.name, 13, 650) < w - 32 && (knobs.length || low || buttons.length > 1)) kids.push(fact(facts.shift(), 9, x + w - 12, y + 25, "end"));
   const top = y + 48, floor = y + high - 14;
   if (knobs.length) {
-    const column = buttons.length + (rest && !full ? 1 : 0), beside2 = !low && column > 0, r = low ? 18 : beside2 ? 23 : knobs.length > 1 || view.small || facts.length ? 26 : 33, step = w / knobs.length, middle = low ? y + 50 : top + r + 8;
+    const column = buttons.length, beside2 = !low && column > 0, r = low ? 18 : beside2 ? 23 : knobs.length > 1 || view.small || facts.length ? 26 : 33, step = w / knobs.length, middle = low ? y + 50 : top + r + 8;
     const from = Math.max(middle - 14 - (column - 1) / 2 * 31, y + 46);
     knobs.forEach((act, i) => kids.push(knob(view, act, low ? x + w - 32 - i * 60 : beside2 ? x + r + 14 : x + step * (i + 0.5), middle, r, node.role, state.knobs?.[act.id] ?? act.min ?? 0, low ? 58 : beside2 ? 2 * r + 26 : step - 1)));
-    const wide = low ? Math.min(66, w - 68 - (rest ? 34 : 0)) : Math.min(w - 2 * r - 30, Math.max(30, ...buttons.map((act) => buttonWidth(act.name, false))));
+    const wide = Math.max(30, ...buttons.map((act) => buttonWidth(act.name, false)));
     buttons.forEach((act, i) => kids.push(low ? button(view, act, x + 10, y + high - 36, wide) : button(view, act, x + w - wide - 8, from + i * 31, wide)));
-    if (rest && !full) kids.push(low ? more(view, node, x + 14 + (buttons.length ? wide : -4), y + high - 36) : more(view, node, x + w - wide / 2 - 23, from + (column - 1) * 31));
     const label = Math.max(middle + r + (r < 28 ? 15 : 19), beside2 ? from + (column - 1) * 31 + 28 : 0);
     if (!low) facts.slice(0, Math.max(0, Math.floor((floor + 4 - label) / 15))).forEach((text, i) => kids.push(fact(fit(text, w - 16, 12), i, x + w / 2, label + 15 * (i + 1), "mid")));
     return G({ key: `party ${node.id}` }, kids);
@@ -685,8 +677,7 @@ function party(view, node, { x, y, w, h: high }) {
   const wides = buttons.map((act) => Math.min(w - 20, buttonWidth(act.name, true))), stacked = buttons.length > 1, tall = low || stacked ? 20 : typeof state.items === "number" ? 38 : 22;
   kids.push(items(state, x + 12, low ? Math.max(y + 46, y + high - 50) : top + 4, w - 24, tall));
   const plain = state.items != null && facts.some((text) => textWidth(text, 12) > w - 38 - wides[0]), one = !low && buttons.length === 1 && view.small && plain ? 34 : wides[0] ?? 0, right = stacked || low ? 0 : one + 14;
-  buttons.forEach((act, i) => kids.push(low ? button(view, act, x + w - 44, y + high - 36, 34, true) : stacked ? button(view, act, x + 10, floor - 3 - 30 * (buttons.length - i), wides[i] - (rest && i === buttons.length - 1 ? Math.max(0, wides[i] - w + 54) : 0), true) : button(view, act, x + w - one - 10, y + high - 46, one, true)));
-  if (rest) kids.push(more(view, node, low ? x + w - 80 : stacked || !buttons.length ? x + w - 38 : x + w - one - 45, low ? y + high - 36 : stacked || !buttons.length ? floor - 33 : y + high - 46));
+  buttons.forEach((act, i) => kids.push(low ? button(view, act, x + w - 44, y + high - 36, 34, true) : stacked ? button(view, act, x + 10, floor - 3 - 30 * (buttons.length - i), wides[i], true) : button(view, act, x + w - one - 10, y + high - 46, one, true)));
   if (high < 66) facts.splice(0).slice(0, 1).filter((text) => textWidth(text, 12) + textWidth(state.sub ?? node.sub ?? "", 12) < w - 32).forEach((text) => kids.push(fact(text, 8, x + w - 12, y + 41, "end")));
   const first = state.items == null ? top + 10 : low ? y + high - 14 : top + tall + 24;
   if (!stacked) facts.slice(0, low ? 1 : 2).forEach((text, i) => {
@@ -705,16 +696,6 @@ var sagOf = (view, link2) => {
   const act = actsOn(view, link2.id, "handle")[0], latency = (act && view.preview[act.id]) ?? view.state.links?.[link2.id]?.latency ?? 10;
   return clamp((latency - 10) * 0.9, -3, 16);
 };
-function corner(view, y, right = view.W - EDGE) {
-  const left = view.W / 2 + 52, made = [];
-  for (const act of (view.scene.acts ?? []).filter((one) => one.on === "stage" && (one.kind === "button" || one.kind === "toggle")).slice(0, 3)) {
-    const w = buttonWidth(view.state.on?.[act.id] ? act.undo ?? act.name : act.name, false);
-    if (right - w < left) break;
-    made.push(button(view, act, right - w, y, w));
-    right -= w + 6;
-  }
-  return made;
-}
 function sides(nodes, links) {
   if (nodes.every((node) => node.place)) return [0, 1].map((column) => nodes.filter((node) => node.place[0] === column));
   const of = (list, ...roles) => list.filter((node) => roles.includes(node.role ?? "")), some = (...lists) => lists.filter((list) => list.length);
@@ -737,14 +718,12 @@ function link(view) {
   const kids = [], flown = [], links = scene.links ?? [], tight = most > 1;
   const [there, back, thick] = most > 2 ? [12, 14, 14] : tight ? [17, 21, 20] : [25, 27, 28];
   const parties = scene.nodes.map((node) => party(view, node, boxes.get(node.id)));
-  let free = W - EDGE - w - 10;
   const pills = scene.nodes.map((node) => {
     const box = boxes.get(node.id), state = view.state.nodes?.[node.id] ?? {}, said2 = state.blocked || state.going || "", right = last > 0 && column(node) === last;
     const wide = Math.min(textWidth(said2, 12, 650) + 38, W / 2 - 30);
-    if (right) free = Math.min(free, W - EDGE - wide - 6);
     return pill(view, `pill ${node.id}`, right ? W - EDGE - wide : box.x, box.y + box.h - 13, state, W / 2 - 30);
   });
-  const top = EDGE + high + 4, room = H - top - 4, corners = corner(view, top - 34, free);
+  const top = EDGE + high + 4, room = H - top - 4;
   links.forEach((one) => {
     const a = boxes.get(one.from), b = boxes.get(one.to);
     if (!a || !b) return;
@@ -761,7 +740,7 @@ function link(view) {
     y += high2;
     return made;
   });
-  return [kids, parties, flown, pills, corners, drawn];
+  return [kids, parties, flown, pills, drawn];
 }
 function smallGauge(view, gauge2, x, y) {
   const state = view.state.gauges?.[gauge2.id] ?? {}, level = clamp((state.items?.length ?? state.level ?? 0) / gauge2.top, 0, 1), tall = 34, words = state.text ?? gauge2.name;
@@ -791,12 +770,11 @@ function valves(view) {
   } else if (stands === null && view.flying.some(({ frame, held }) => frame.way === "there" && !held)) for (let x = x1 + 8 + view.t * 26 % 26, n = 0; x < last + 20; x += 26, n++) row2.push(C(x, y, 5.5, "f-snd", { key: n }));
   kids.push(G({ key: "stream" }, row2), list.map((valve, i) => valveMark(view, valve.id, valve.name, VX(i), y, room, size)));
   list.forEach((_, i) => view.labels.take(VX(i) - dx / 2, y - 70, VX(i) + dx / 2, y + 66));
-  const appState = state.nodes?.[app.id] ?? {}, queueState = state.nodes?.[queue.id] ?? {}, { knobs, buttons, more: rest } = offered(view, app.id, 1), one = buttons.length ? Math.min(aw - 16 - (rest ? 34 : 0), buttonWidth(buttons[0].name, true)) : 0;
+  const appState = state.nodes?.[app.id] ?? {}, queueState = state.nodes?.[queue.id] ?? {}, { knobs, buttons } = offered(view, app.id, 1, aw - 16);
   kids.push(
     nodeBox(view, app, EDGE, top, aw, high),
     knobs.slice(0, 1).map((act) => knob(view, act, EDGE + aw / 2, top + 78 + grow / 2, 23, "sender", appState.knobs?.[act.id] ?? act.min ?? 0, aw - 8)),
-    buttons.map((act) => button(view, act, EDGE + 8, top + 124 + grow / 2, one, true)),
-    (rest || knobs.length > 1) && more(view, app, EDGE + aw - 38, top + 124 + grow / 2),
+    buttons.map((act) => button(view, act, EDGE + 8, top + 124 + grow / 2, Math.min(aw - 16, buttonWidth(act.name, true)), true)),
     (appState.facts ?? []).slice(0, 2).map((fact, i, all) => T(EDGE + aw / 2, top + high - 12 - (all.length - 1 - i) * 16, fit(fact, aw - 12, 12, 650), `mid s12 n ${i ? "m" : "b"}`, { key: `af${i}` }))
   );
   kids.push(nodeBox(view, queue, x2, top, qw, high), G(
@@ -806,11 +784,11 @@ function valves(view) {
     (queueState.facts ?? []).slice(0, 2).map((fact, i, all) => T(x2 + qw / 2, top + high - 12 - (all.length - 1 - i) * 16, fit(fact, qw - 12, 12, 650), `mid s12 n ${i ? "m" : "b"}`, { key: `qf${i}` }))
   ));
   const under = top + high + 5;
-  kids.push(pill(view, "pill", EDGE, under, appState, W / 2), queueState.blocked && pill(view, "queue pill", W - EDGE - Math.min(W / 2 - 20, textWidth(queueState.blocked, 12, 650) + 38), under, queueState, W / 2 - 20), corner(view, under));
+  kids.push(pill(view, "pill", EDGE, under, appState, W / 2), queueState.blocked && pill(view, "queue pill", W - EDGE - Math.min(W / 2 - 20, textWidth(queueState.blocked, 12, 650) + 38), under, queueState, W / 2 - 20));
   const wire = { x1: last + 22, x2: x2 + 6, y, there: y, back, sag: 0 };
-  view.flying.forEach((one2) => {
-    const there = one2.frame.way === "there", x = there ? wire.x1 + (wire.x2 - wire.x1) * one2.part : x2 - 10 - (x2 - x1 - 20) * one2.part;
-    kids.push(there && one2.frame.kind === "message" && !one2.held && !one2.lost ? C(x, y, 4.5, "f-snd", { key: `frame ${one2.frame.id}` }) : frameMark(view, one2, x, there ? y : back, there, one2.frame.kind !== "permission"));
+  view.flying.forEach((one) => {
+    const there = one.frame.way === "there", x = there ? wire.x1 + (wire.x2 - wire.x1) * one.part : x2 - 10 - (x2 - x1 - 20) * one.part;
+    kids.push(there && one.frame.kind === "message" && !one.held && !one.lost ? C(x, y, 4.5, "f-snd", { key: `frame ${one.frame.id}` }) : frameMark(view, one, x, there ? y : back, there, one.frame.kind !== "permission"));
   });
   const line = scene.lines?.[0];
   return [kids, line && numberLine(view, line, under + 24, H - under - 30)];
@@ -870,11 +848,11 @@ function quorum(view) {
     const p = one.frame.way === "there" ? one.part : 1 - one.part, inner = link2.from === publisher?.id ? 10 : 6, along = (a, b) => a + (b - a) * p;
     kids.push(frameMark(view, one, along(e[0] + Math.sign(e[2] - e[0]) * inner, e[2] - Math.sign(e[2] - e[0]) * inner), along(e[1], e[3]), e[2] > e[0] === (one.frame.way === "there"), one.frame.kind !== "message"));
   }
-  return [kids, corner(view, 6)];
+  return kids;
 }
 var TALLEST = 94;
 function chain(view) {
-  const { scene, state, W, H, small } = view, groups = scene.groups?.length ? scene.groups : [{ id: "", title: "" }], kids = [], flown = [], tall = H / groups.length, corners = corner(view, 4);
+  const { scene, state, W, H, small } = view, groups = scene.groups?.length ? scene.groups : [{ id: "", title: "" }], kids = [], flown = [], tall = H / groups.length;
   groups.forEach((group, g) => {
     const nodes = scene.nodes.filter((node) => (node.group ?? "") === group.id), top = tall * g + (group.title ? 33 : 4), room = tall - (group.title ? 39 : 10), cols = Math.max(1, ...nodes.map((node) => node.place?.[0] ?? 0)), rowsUsed = Math.max(1, ...nodes.map((node) => (node.place?.[1] ?? 0) + 1));
     const wide = nodes.some((node) => node.mark) ? 108 : 90, width = (node) => small ? node.role || node.mark ? 98 : 80 : node.role ? 108 : node.mark ? wide : 90, ww = Math.max(...nodes.map((node) => node.place?.[0] === cols ? width(node) : 80)), pitch = room / Math.max(2.6, rowsUsed), X = (col) => EDGE + (W - 2 * EDGE - ww) * col / cols, Y = (row2) => top + room / 2 + (row2 - (rowsUsed - 1) / 2) * pitch;
@@ -889,7 +867,7 @@ function chain(view) {
       view.labels.take(EDGE, tall * g + 4, EDGE + textWidth(group.title, 13, 650) + 20 + textWidth(sub, 12), tall * g + 21);
       kids.push(T(EDGE, tall * g + 17, group.title, "b", { key: `title ${g}` }), sub && T(EDGE + textWidth(group.title, 13, 650) + 12, tall * g + 17, sub, "s12 m", { key: `sub ${g}` }));
     }
-    const waysOf = {}, marked = [];
+    const waysOf = {}, marked2 = [];
     for (const link2 of scene.links ?? []) {
       const a = box.get(link2.from), b = box.get(link2.to);
       if (!a || !b) continue;
@@ -902,7 +880,7 @@ function chain(view) {
       (own.waiting ?? []).forEach(([text, t], i) => {
         const x = x2 - 16 - i * 20;
         if (x <= x1 + 8) return;
-        marked.push([x, yb]);
+        marked2.push([x, yb]);
         kids.push(G({ key: `waits ${link2.id} ${i}` }, C(x, yb, 7.5, `f-${TONES[t % 3]}`), T(x, yb + 4, text, "mid s11 b c-on")));
       });
       if (hop) {
@@ -935,19 +913,19 @@ function chain(view) {
       const way = waysOf[one.frame.link];
       if (!way) continue;
       const there = one.frame.way === "there", [x, lane] = way(there ? one.part : 1 - one.part), y = lane + (there ? 0 : 12);
-      const hidden = marked.some(([a, b]) => Math.abs(a - x) < 12 && Math.abs(b - y) < 15);
-      if (!hidden && one.frame.text) marked.push([x, y]);
+      const hidden = marked2.some(([a, b]) => Math.abs(a - x) < 12 && Math.abs(b - y) < 15);
+      if (!hidden && one.frame.text) marked2.push([x, y]);
       flown.push(frameMark(view, hidden ? { ...one, frame: { ...one.frame, text: "" } } : one, x, y, there, true));
     }
   });
-  return [kids, flown, corners];
+  return [kids, flown];
 }
 function gauge(view) {
-  const { scene, state, W, H, small } = view, senders = scene.nodes.slice(0, -1), b = scene.nodes[scene.nodes.length - 1], one = scene.gauges?.[0], w = small ? 166 : 176, qw = small ? 112 : 150, side = small ? 126 : 138, qx = W - EDGE - qw - side, kids = [], flown = [], corners = corner(view, 4);
+  const { scene, state, W, H, small } = view, senders = scene.nodes.slice(0, -1), b = scene.nodes[scene.nodes.length - 1], one = scene.gauges?.[0], w = small ? 166 : 176, qw = small ? 112 : 150, side = small ? 126 : 138, qx = W - EDGE - qw - side, kids = [], flown = [];
   const several = senders.length > 1, row2 = several ? (H - 12) / senders.length : 0, high = several ? row2 - 60 : 196;
   view.labels.take(qx, 0, qx + qw, H);
   senders.forEach((a, i) => {
-    const box = { x: EDGE, y: several ? 8 + i * row2 : 28, w, h: high }, own = state.nodes?.[a.id] ?? {}, { knobs, buttons } = offered(view, a.id, 2), wireLink = scene.links?.find((each) => each.from === a.id || each.to === a.id);
+    const box = { x: EDGE, y: several ? 8 + i * row2 : 28, w, h: high }, own = state.nodes?.[a.id] ?? {}, { knobs, buttons } = offered(view, a.id, 1), wireLink = scene.links?.find((each) => each.from === a.id || each.to === a.id);
     const waits = pill(view, `pill ${a.id}`, EDGE, box.y + box.h + 6, own, qx - EDGE - 10);
     if (wireLink) {
       const there = several ? box.y + 34 : 100, wire = { x1: box.x + w - 3, x2: qx + 3, y: there + 30, there, back: there + (several ? 52 : 62), sag: several ? 0 : sagOf(view, wireLink) };
@@ -992,7 +970,7 @@ function gauge(view) {
     actsOn(view, b.id).filter((act) => act.kind === "toggle" || act.kind === "button").slice(0, 2).forEach((act, i) => kids.push(button(view, act, qx + qw + 16, H - 84 - i * 34, side - 16)));
     (state.nodes?.[b.id]?.facts ?? []).slice(0, 2).forEach((fact, i) => kids.push(T(qx + qw + 16, H - 38 + i * 16, fit(fact, side - 16, 12), "s12 n m", { key: `qf${i}` })));
   }
-  return [kids, flown, corners];
+  return [kids, flown];
 }
 var LAYOUTS = { link, valves, quorum, chain, gauge };
 var picture = (view) => h("g", { key: "picture" }, LAYOUTS[view.scene.layout](view));
@@ -1067,7 +1045,7 @@ function flying(run, t, gap) {
 }
 
 // strip.ts
-var button2 = (ui, text, more2 = {}) => h("button", { key: `${ui} ${more2["data-arg"] ?? ""}`, type: "button", class: "wst-btn", "data-ui": ui, ...more2 }, text);
+var button2 = (ui, text, more = {}) => h("button", { key: `${ui} ${more["data-arg"] ?? ""}`, type: "button", class: "wst-btn", "data-ui": ui, ...more }, text);
 function differs(state, rule) {
   for (const line of Object.values(state.lines ?? {})) if (line.rules?.[rule]?.differs) return line.rules[rule].differs ?? null;
   return null;
@@ -1227,6 +1205,27 @@ function counters(scene, values) {
   });
   return h("table", {}, h("thead", {}, h("tr", {}, h("td", {}), scene.counters.columns.map((name) => h("th", { key: name, scope: "col" }, name)))), h("tbody", {}, rows2));
 }
+function marked(node, found = /* @__PURE__ */ new Set()) {
+  found.add(node.a["data-act"] ?? node.a["data-knob"]);
+  node.kids.forEach((kid) => typeof kid !== "string" && marked(kid, found));
+  return found;
+}
+function besides(view, drawn) {
+  const there = marked(drawn), rest = (view.scene.acts ?? []).filter((act) => act.kind !== "frame" && !there.has(act.id)), row2 = [];
+  const place = (act) => rest.findIndex((one) => one.on === act.on);
+  let left = view.W - 24 - 40, last = "";
+  for (const act of [...rest].sort((a, b) => place(a) - place(b))) {
+    const sets = act.kind !== "button" && act.kind !== "toggle", on = !sets && Boolean(view.state.on?.[act.id]), name = on ? act.undo ?? act.name : act.name, text = sets ? `${name}…` : name;
+    const node = view.scene.nodes.find((one) => one.id === act.on)?.name ?? "", heads = node !== last && !name.split(" ").includes(node);
+    left -= textWidth(text, 13, 600) + 29 + (heads ? textWidth(`${node}:`, 12) + 12 : 0);
+    if (left < 0) return [...row2, h("button", { key: "more", type: "button", class: "wst-btn", "data-ui": "tab", "data-arg": 4, "aria-label": phrase("more-acts") }, "…")];
+    if (heads && node) row2.push(h("span", { key: `of ${node}` }, `${node}:`));
+    last = node;
+    const does = sets ? { "data-ui": "set", "data-arg": act.id } : hit(view, act.id, null, name, { "aria-pressed": act.kind === "toggle" ? String(on) : null });
+    row2.push(h("button", { key: act.id, ...does, type: "button", class: "wst-btn" }, text));
+  }
+  return row2;
+}
 function actList(view, why) {
   const rows2 = [], values = Object.assign({}, ...Object.values(view.state.nodes ?? {}).map((node) => node.knobs ?? {}));
   const off = (act) => view.state.off?.[act.id] ?? why, note = (act) => off(act) && h("small", {}, off(act));
@@ -1367,6 +1366,7 @@ function timeline(time) {
 var chosen = null;
 var PACE = 1 / 120;
 var LEAST = 620;
+var ROW2 = 36;
 var PATIENCE = 1e4;
 var Stage = class {
   constructor(parent, scene, options = {}) {
@@ -1421,6 +1421,7 @@ var Stage = class {
   skipped = false;
   urged = false;
   folded = true;
+  besides = false;
   drag = null;
   dragged = false;
   note = null;
@@ -1867,6 +1868,9 @@ var Stage = class {
       rule: () => {
         this.rule = arg || null;
       },
+      set: () => {
+        this.tab = 4;
+      },
       share: () => {
         this.playing = false;
         this.tried = this.el.querySelector('[data-ui="share"]');
@@ -1880,6 +1884,11 @@ var Stage = class {
     };
     acts[what]?.();
     this.draw();
+    if (what === "set") {
+      const field = this.el.querySelector(`[data-set="${CSS.escape(arg)}"]`);
+      field?.focus();
+      field?.select();
+    }
     if (what === "help") (this.helps ? this.el.querySelector(".wst-help") : this.el)?.focus({ preventScroll: true });
   }
   /** Asks for the run of the values in the form, or for the run as given. */
@@ -2036,8 +2045,15 @@ var Stage = class {
     return { run, runs, t, step: i - this.first, row: run.steps[i]?.row, number: i + (this.scene.first ?? 1), zero: this.zero, from, ends: this.most, curtain, playing, slow, width: line, uid, folded, chip: begins > 0 ? this.scene.set_up ?? phrase("set-up-steps", { steps: begins }) : "" };
   }
   view() {
-    const W = this.W, H = 392 + Math.round(clamp((W - 1e3) * 0.4, 0, 120));
+    const W = this.W, H = 392 + Math.round(clamp((W - 1e3) * 0.4, 0, 120)) - (this.besides ? ROW2 : 0);
     return { scene: this.scene, run: this.run, state: this.run.states[this.i] ?? {}, t: this.t, flying: this.flights(), W, H, preview: this.preview, hover: this.hover, rule: this.rule, asking: this.asking, labels: new Labels(W, H), uid: this.uid, small: W < 720 };
+  }
+  /** The picture, and the acts that it has no room for: once they have a row, it stays, and the picture is as much lower. */
+  pictured() {
+    const view = this.view(), drawn = picture(view), row2 = this.options.send ? besides(view, drawn) : [];
+    if (!row2.length || this.besides) return [view, drawn, row2];
+    this.besides = true;
+    return this.pictured();
   }
   /** The last step up to now that has something. */
   latest(has) {
@@ -2045,13 +2061,14 @@ var Stage = class {
     return void 0;
   }
   draw() {
-    const { scene, playing } = this, follows = this.follow(), view = this.view(), said2 = this.latest((step) => step.sentence), words = this.latest((step) => step.in_words)?.in_words ?? said2?.sentence ?? "", formula = said2?.formula;
+    const { scene, playing } = this, follows = this.follow(), [view, drawn, row2] = this.pictured(), said2 = this.latest((step) => step.sentence), words = this.latest((step) => step.in_words)?.in_words ?? said2?.sentence ?? "", formula = said2?.formula;
     const others = scene.parameters?.filter((one) => one.value !== one.given).length ?? 0;
     this.el.classList.toggle("still", this.calm.matches || this.drag?.kind === "time");
     const clause = formula?.clause && (formula.href?.startsWith("https://") ? h("a", { href: formula.href, target: "_blank", rel: "noopener noreferrer" }, formula.clause) : formula.clause);
     const tree = [
       strip({ scene, state: view.state, branch: this.run.branch, question: scene.question ?? null, picked: this.picked, answer: this.answer, skipped: this.skipped, verdict: this.verdict, shown: this.passed, playing, rule: this.rule, urged: this.urged }),
-      h("svg", { key: "picture", class: "wst-picture", viewBox: `0 0 ${view.W} ${view.H}`, width: this.shown, height: Math.round(view.H * this.shown / view.W), role: "group", "aria-label": phrase("the-picture", { title: scene.title }) }, patterns(this.uid), picture(view)),
+      h("svg", { key: "picture", class: "wst-picture", viewBox: `0 0 ${view.W} ${view.H}`, width: this.shown, height: Math.round(view.H * this.shown / view.W), role: "group", "aria-label": phrase("the-picture", { title: scene.title }) }, patterns(this.uid), drawn),
+      ...this.besides ? [h("div", { key: "besides", class: "wst-besides", role: "group", "aria-label": TABS[4] }, row2)] : [],
       h(
         "div",
         { key: "say", class: `wst-say ${(said2?.sentence?.length ?? 0) * (formula ? 1.75 : 1) > view.W / 5.2 ? "long" : ""}` },

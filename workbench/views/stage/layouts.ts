@@ -13,38 +13,29 @@ export const FRAME_GAP = 27;
 
 interface Box { x: number; y: number; w: number; h: number }
 
-/** A knob with a wider range is turned badly: it stands in the list of acts alone. */
+/** A knob with a wider range is turned badly: its amount is typed. */
 const WIDEST_KNOB = 1000;
 
-/** Acts of a node that it has room for; the others are behind its last button, in the list of acts. */
-function offered(view: View, on: string, most: number): { knobs: Act[]; buttons: Act[]; more: boolean } {
-  const all = actsOn(view, on), knobs = all.filter((act) => act.kind === "knob" && (act.max ?? 10) - (act.min ?? 0) <= WIDEST_KNOB), buttons = all.filter((act) => act.kind === "button");
-  const shown = { knobs: knobs.slice(0, Math.min(2, buttons.length && most > 1 ? Math.max(1, knobs.length) : 2)), buttons: knobs.length > 1 ? [] : buttons.slice(0, most) };
-  return { ...shown, more: all.filter((act) => act.kind !== "toggle").length > shown.knobs.length + shown.buttons.length };
-}
-
-function more(view: View, node: Node, x: number, y: number): VNode {
-  view.labels.take(x, y, x + 30, y + 28);
-  return G({ key: "more", class: "hit", "data-ui": "tab", "data-arg": 4, tabindex: 0, role: "button", "aria-label": phrase("more-acts", { name: node.name }) }, R(x, y, 30, 28, "face", { rx: 8 }), T(x + 15, y + 18.5, "⋯", "mid s12 b"));
+/** Acts of a node that it has room for; the others stand under the picture. `room`: for a button's name. */
+function offered(view: View, on: string, most: number, room = Infinity): { knobs: Act[]; buttons: Act[] } {
+  const all = actsOn(view, on), knobs = all.filter((act) => act.kind === "knob" && (act.max ?? 10) - (act.min ?? 0) <= WIDEST_KNOB).slice(0, 2);
+  return { knobs, buttons: knobs.length > 1 ? [] : all.filter((act) => act.kind === "button" && buttonWidth(act.name, false) <= room).slice(0, most) };
 }
 
 /** What the learner can do at a node and what it shows; the box gives the room, the pill stands on its lower edge. */
 function party(view: View, node: Node, { x, y, w, h: high }: Box): Kid {
-  const state = view.state.nodes?.[node.id] ?? {}, low = high < 120, { knobs, buttons, more: rest } = offered(view, node.id, low ? 1 : 2), facts = [...(state.facts ?? [])], kids: Kid[] = [];
+  const state = view.state.nodes?.[node.id] ?? {}, low = high < 120, { knobs, buttons } = offered(view, node.id, low ? 1 : 2, actsOn(view, node.id, "knob").length ? w - (low ? 68 : 76) : low ? Infinity : w - 20), facts = [...(state.facts ?? [])], kids: Kid[] = [];
   kids.push(nodeBox(view, node, x, y, w, high));
   const fact = (text: string, i: number, left: number, at: number, c = ""): VNode => T(left, at, text, `s12 n m ${c}`, { key: `fact ${i}` });
-  const full = knobs.length > 1 && rest, bare = textWidth(node.name, 13, 650) + 24 + (full ? 34 : 0);
-  if (full) kids.push(more(view, node, x + w - 38, y + 12));
-  else if (facts.length && textWidth(facts[0], 12) + bare < w - 8 && (knobs.length || low || buttons.length > 1)) kids.push(fact(facts.shift()!, 9, x + w - 12, y + 25, "end"));
+  if (facts.length && textWidth(facts[0], 12) + textWidth(node.name, 13, 650) < w - 32 && (knobs.length || low || buttons.length > 1)) kids.push(fact(facts.shift()!, 9, x + w - 12, y + 25, "end"));
   const top = y + 48, floor = y + high - 14;
   if (knobs.length) {
-    const column = buttons.length + (rest && !full ? 1 : 0), beside = !low && column > 0, r = low ? 18 : beside ? 23 : knobs.length > 1 || view.small || facts.length ? 26 : 33, step = w / knobs.length, middle = low ? y + 50 : top + r + 8;
+    const column = buttons.length, beside = !low && column > 0, r = low ? 18 : beside ? 23 : knobs.length > 1 || view.small || facts.length ? 26 : 33, step = w / knobs.length, middle = low ? y + 50 : top + r + 8;
     // What stands beside a knob begins below the words of the box.
     const from = Math.max(middle - 14 - (column - 1) / 2 * 31, y + 46);
     knobs.forEach((act, i) => kids.push(knob(view, act, low ? x + w - 32 - i * 60 : beside ? x + r + 14 : x + step * (i + 0.5), middle, r, node.role, state.knobs?.[act.id] ?? act.min ?? 0, low ? 58 : beside ? 2 * r + 26 : step - 1)));
-    const wide = low ? Math.min(66, w - 68 - (rest ? 34 : 0)) : Math.min(w - 2 * r - 30, Math.max(30, ...buttons.map((act) => buttonWidth(act.name, false))));
+    const wide = Math.max(30, ...buttons.map((act) => buttonWidth(act.name, false)));
     buttons.forEach((act, i) => kids.push(low ? button(view, act, x + 10, y + high - 36, wide) : button(view, act, x + w - wide - 8, from + i * 31, wide)));
-    if (rest && !full) kids.push(low ? more(view, node, x + 14 + (buttons.length ? wide : -4), y + high - 36) : more(view, node, x + w - wide / 2 - 23, from + (column - 1) * 31));
     const label = Math.max(middle + r + (r < 28 ? 15 : 19), beside ? from + (column - 1) * 31 + 28 : 0);
     if (!low) facts.slice(0, Math.max(0, Math.floor((floor + 4 - label) / 15))).forEach((text, i) => kids.push(fact(fit(text, w - 16, 12), i, x + w / 2, label + 15 * (i + 1), "mid")));
     return G({ key: `party ${node.id}` }, kids);
@@ -53,8 +44,7 @@ function party(view: View, node: Node, { x, y, w, h: high }: Box): Kid {
   kids.push(items(state, x + 12, low ? Math.max(y + 46, y + high - 50) : top + 4, w - 24, tall));
   // A button beside facts that need the room is its plus alone.
   const plain = state.items != null && facts.some((text) => textWidth(text, 12) > w - 38 - wides[0]), one = !low && buttons.length === 1 && view.small && plain ? 34 : wides[0] ?? 0, right = stacked || low ? 0 : one + 14;
-  buttons.forEach((act, i) => kids.push(low ? button(view, act, x + w - 44, y + high - 36, 34, true) : stacked ? button(view, act, x + 10, floor - 3 - 30 * (buttons.length - i), wides[i] - (rest && i === buttons.length - 1 ? Math.max(0, wides[i] - w + 54) : 0), true) : button(view, act, x + w - one - 10, y + high - 46, one, true)));
-  if (rest) kids.push(more(view, node, low ? x + w - 80 : stacked || !buttons.length ? x + w - 38 : x + w - one - 45, low ? y + high - 36 : stacked || !buttons.length ? floor - 33 : y + high - 46));
+  buttons.forEach((act, i) => kids.push(low ? button(view, act, x + w - 44, y + high - 36, 34, true) : stacked ? button(view, act, x + 10, floor - 3 - 30 * (buttons.length - i), wides[i], true) : button(view, act, x + w - one - 10, y + high - 46, one, true)));
   // A box of a name and a word has no line of its own for what it counts; beside the word there may be room for one.
   if (high < 66) facts.splice(0).slice(0, 1).filter((text) => textWidth(text, 12) + textWidth(state.sub ?? node.sub ?? "", 12) < w - 32).forEach((text) => kids.push(fact(text, 8, x + w - 12, y + 41, "end")));
   const first = state.items == null ? top + 10 : low ? y + high - 14 : top + tall + 24;
@@ -74,19 +64,6 @@ const sagOf = (view: View, link: Link): number => {
   const act = actsOn(view, link.id, "handle")[0], latency = (act && view.preview[act.id]) ?? view.state.links?.[link.id]?.latency ?? 10;
   return clamp((latency - 10) * 0.9, -3, 16);
 };
-
-/** Toggles of nodes, disks and links are pressed on their marks; those of the stage are buttons in its corner. */
-function corner(view: View, y: number, right = view.W - EDGE): Kid[] {
-  // Left of the middle stand the handle of a wire and the words that say what blocks; what has no room is in the list of acts.
-  const left = view.W / 2 + 52, made: Kid[] = [];
-  for (const act of (view.scene.acts ?? []).filter((one) => one.on === "stage" && (one.kind === "button" || one.kind === "toggle")).slice(0, 3)) {
-    const w = buttonWidth(view.state.on?.[act.id] ? act.undo ?? act.name : act.name, false);
-    if (right - w < left) break;
-    made.push(button(view, act, right - w, y, w));
-    right -= w + 6;
-  }
-  return made;
-}
 
 /** Parties in columns from left to right: as they are placed; else who sends, who does both, who receives; where none does either, the first and the others.
     Where all wires lead to one party it has a column of its own, and nobody stands in the way of another's wire. */
@@ -116,14 +93,12 @@ function link(view: View): Kid[] {
   const [there, back, thick] = most > 2 ? [12, 14, 14] : tight ? [17, 21, 20] : [25, 27, 28];
   const parties = scene.nodes.map((node) => party(view, node, boxes.get(node.id)!));
   // Pills stand under the boxes where there is one box a side, else on their lower edge; one at the right may be wider than its box.
-  let free = W - EDGE - w - 10;
   const pills = scene.nodes.map((node) => {
     const box = boxes.get(node.id)!, state = view.state.nodes?.[node.id] ?? {}, said = state.blocked || state.going || "", right = last > 0 && column(node) === last;
     const wide = Math.min(textWidth(said, 12, 650) + 38, W / 2 - 30);
-    if (right) free = Math.min(free, W - EDGE - wide - 6);
     return pill(view, `pill ${node.id}`, right ? W - EDGE - wide : box.x, box.y + box.h - 13, state, W / 2 - 30);
   });
-  const top = EDGE + high + 4, room = H - top - 4, corners = corner(view, top - 34, free);
+  const top = EDGE + high + 4, room = H - top - 4;
   links.forEach((one) => {
     const a = boxes.get(one.from), b = boxes.get(one.to);
     if (!a || !b) return;
@@ -141,7 +116,7 @@ function link(view: View): Kid[] {
     y += high;
     return made;
   });
-  return [kids, parties, flown, pills, corners, drawn];
+  return [kids, parties, flown, pills, drawn];
 }
 
 /** A small vessel inside a node. */
@@ -170,16 +145,16 @@ function valves(view: View): Kid[] {
   else if (stands === null && view.flying.some(({ frame, held }) => frame.way === "there" && !held)) for (let x = x1 + 8 + ((view.t * 26) % 26), n = 0; x < last + 20; x += 26, n++) row.push(C(x, y, 5.5, "f-snd", { key: n }));
   kids.push(G({ key: "stream" }, row), list.map((valve, i) => valveMark(view, valve.id, valve.name, VX(i), y, room, size)));
   list.forEach((_, i) => view.labels.take(VX(i) - dx / 2, y - 70, VX(i) + dx / 2, y + 66));
-  const appState = state.nodes?.[app.id] ?? {}, queueState = state.nodes?.[queue.id] ?? {}, { knobs, buttons, more: rest } = offered(view, app.id, 1), one = buttons.length ? Math.min(aw - 16 - (rest ? 34 : 0), buttonWidth(buttons[0].name, true)) : 0;
+  const appState = state.nodes?.[app.id] ?? {}, queueState = state.nodes?.[queue.id] ?? {}, { knobs, buttons } = offered(view, app.id, 1, aw - 16);
   kids.push(nodeBox(view, app, EDGE, top, aw, high), knobs.slice(0, 1).map((act) => knob(view, act, EDGE + aw / 2, top + 78 + grow / 2, 23, "sender", appState.knobs?.[act.id] ?? act.min ?? 0, aw - 8)),
-    buttons.map((act) => button(view, act, EDGE + 8, top + 124 + grow / 2, one, true)), (rest || knobs.length > 1) && more(view, app, EDGE + aw - 38, top + 124 + grow / 2),
+    buttons.map((act) => button(view, act, EDGE + 8, top + 124 + grow / 2, Math.min(aw - 16, buttonWidth(act.name, true)), true)),
     (appState.facts ?? []).slice(0, 2).map((fact, i, all) => T(EDGE + aw / 2, top + high - 12 - (all.length - 1 - i) * 16, fit(fact, aw - 12, 12, 650), `mid s12 n ${i ? "m" : "b"}`, { key: `af${i}` })));
   kids.push(nodeBox(view, queue, x2, top, qw, high), G({ key: "inside" },
     (scene.disks ?? []).filter((disk) => disk.on === queue.id).slice(0, 1).map((disk) => diskMark(view, disk.id, disk.name, x2 + qw * 0.27 - 20, y - 14, 40, 36, "under")),
     (scene.gauges ?? []).filter((gauge) => gauge.on === queue.id).slice(0, 1).map((gauge) => smallGauge(view, gauge, x2 + qw * 0.74 - 13, y - 14)),
     (queueState.facts ?? []).slice(0, 2).map((fact, i, all) => T(x2 + qw / 2, top + high - 12 - (all.length - 1 - i) * 16, fit(fact, qw - 12, 12, 650), `mid s12 n ${i ? "m" : "b"}`, { key: `qf${i}` }))));
   const under = top + high + 5;
-  kids.push(pill(view, "pill", EDGE, under, appState, W / 2), queueState.blocked && pill(view, "queue pill", W - EDGE - Math.min(W / 2 - 20, textWidth(queueState.blocked, 12, 650) + 38), under, queueState, W / 2 - 20), corner(view, under));
+  kids.push(pill(view, "pill", EDGE, under, appState, W / 2), queueState.blocked && pill(view, "queue pill", W - EDGE - Math.min(W / 2 - 20, textWidth(queueState.blocked, 12, 650) + 38), under, queueState, W / 2 - 20));
   const wire: Wire = { x1: last + 22, x2: x2 + 6, y, there: y, back, sag: 0 };
   view.flying.forEach((one) => {
     const there = one.frame.way === "there", x = there ? wire.x1 + (wire.x2 - wire.x1) * one.part : x2 - 10 - (x2 - x1 - 20) * one.part;
@@ -237,14 +212,14 @@ function quorum(view: View): Kid[] {
     const p = one.frame.way === "there" ? one.part : 1 - one.part, inner = link!.from === publisher?.id ? 10 : 6, along = (a: number, b: number) => a + (b - a) * p;
     kids.push(frameMark(view, one, along(e[0] + Math.sign(e[2] - e[0]) * inner, e[2] - Math.sign(e[2] - e[0]) * inner), along(e[1], e[3]), (e[2] > e[0]) === (one.frame.way === "there"), one.frame.kind !== "message"));
   }
-  return [kids, corner(view, 6)];
+  return kids;
 }
 
 /** Of a box in a chain. */
 const TALLEST = 94;
 
 function chain(view: View): Kid[] {
-  const { scene, state, W, H, small } = view, groups = scene.groups?.length ? scene.groups : [{ id: "", title: "" }], kids: Kid[] = [], flown: Kid[] = [], tall = H / groups.length, corners = corner(view, 4);
+  const { scene, state, W, H, small } = view, groups = scene.groups?.length ? scene.groups : [{ id: "", title: "" }], kids: Kid[] = [], flown: Kid[] = [], tall = H / groups.length;
   groups.forEach((group, g) => {
     const nodes = scene.nodes.filter((node) => (node.group ?? "") === group.id), top = tall * g + (group.title ? 33 : 4), room = tall - (group.title ? 39 : 10), cols = Math.max(1, ...nodes.map((node) => node.place?.[0] ?? 0)), rowsUsed = Math.max(1, ...nodes.map((node) => (node.place?.[1] ?? 0) + 1));
     const wide = nodes.some((node) => node.mark) ? 108 : 90, width = (node: Node) => (small ? (node.role || node.mark ? 98 : 80) : node.role ? 108 : node.mark ? wide : 90), ww = Math.max(...nodes.map((node) => (node.place?.[0] === cols ? width(node) : 80))), pitch = room / Math.max(2.6, rowsUsed), X = (col: number) => EDGE + (W - 2 * EDGE - ww) * col / cols, Y = (row: number) => top + room / 2 + (row - (rowsUsed - 1) / 2) * pitch;
@@ -305,16 +280,16 @@ function chain(view: View): Kid[] {
       flown.push(frameMark(view, hidden ? { ...one, frame: { ...one.frame, text: "" } } : one, x, y, there, true));
     }
   });
-  return [kids, flown, corners];
+  return [kids, flown];
 }
 
 function gauge(view: View): Kid[] {
-  const { scene, state, W, H, small } = view, senders = scene.nodes.slice(0, -1), b = scene.nodes[scene.nodes.length - 1], one = scene.gauges?.[0], w = small ? 166 : 176, qw = small ? 112 : 150, side = small ? 126 : 138, qx = W - EDGE - qw - side, kids: Kid[] = [], flown: Kid[] = [], corners = corner(view, 4);
+  const { scene, state, W, H, small } = view, senders = scene.nodes.slice(0, -1), b = scene.nodes[scene.nodes.length - 1], one = scene.gauges?.[0], w = small ? 166 : 176, qw = small ? 112 : 150, side = small ? 126 : 138, qx = W - EDGE - qw - side, kids: Kid[] = [], flown: Kid[] = [];
   // One has the height of the picture; of two each has half of it, and the vessel's words stand below them.
   const several = senders.length > 1, row = several ? (H - 12) / senders.length : 0, high = several ? row - 60 : 196;
   view.labels.take(qx, 0, qx + qw, H);
   senders.forEach((a, i) => {
-    const box: Box = { x: EDGE, y: several ? 8 + i * row : 28, w, h: high }, own = state.nodes?.[a.id] ?? {}, { knobs, buttons } = offered(view, a.id, 2), wireLink = scene.links?.find((each) => each.from === a.id || each.to === a.id);
+    const box: Box = { x: EDGE, y: several ? 8 + i * row : 28, w, h: high }, own = state.nodes?.[a.id] ?? {}, { knobs, buttons } = offered(view, a.id, 1), wireLink = scene.links?.find((each) => each.from === a.id || each.to === a.id);
     const waits = pill(view, `pill ${a.id}`, EDGE, box.y + box.h + 6, own, qx - EDGE - 10);
     if (wireLink) {
       const there = several ? box.y + 34 : 100, wire: Wire = { x1: box.x + w - 3, x2: qx + 3, y: there + 30, there, back: there + (several ? 52 : 62), sag: several ? 0 : sagOf(view, wireLink) };
@@ -345,7 +320,7 @@ function gauge(view: View): Kid[] {
     actsOn(view, b.id).filter((act) => act.kind === "toggle" || act.kind === "button").slice(0, 2).forEach((act, i) => kids.push(button(view, act, qx + qw + 16, H - 84 - i * 34, side - 16)));
     (state.nodes?.[b.id]?.facts ?? []).slice(0, 2).forEach((fact, i) => kids.push(T(qx + qw + 16, H - 38 + i * 16, fit(fact, side - 16, 12), "s12 n m", { key: `qf${i}` })));
   }
-  return [kids, flown, corners];
+  return [kids, flown];
 }
 
 const LAYOUTS = { link, valves, quorum, chain, gauge };

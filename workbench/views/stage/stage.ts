@@ -7,7 +7,7 @@ import { FRAME_GAP, picture } from "./layouts";
 import { patterns, type View } from "./marks";
 import { flying, resolve, stepAt, type Run } from "./run";
 import { differs, isTall, strip, type Answer } from "./strip";
-import { actList, counters, form, help, log, logLines, octets, rowOf, sequence, shared, TABS, wanted, type Code } from "./tabs";
+import { actList, besides, counters, form, help, log, logLines, octets, rowOf, sequence, shared, TABS, wanted, type Code } from "./tabs";
 import { transport, xToTime, type Time } from "./transport";
 import type { Act, Message, Reply, Scene, Step, Verdict } from "./types";
 import { phrase } from "./words";
@@ -30,6 +30,8 @@ type Drag = { kind: "time"; left: number } | { kind: "knob"; act: Act; value: nu
 let chosen: "light" | "dark" | null = null;
 const PACE = 1 / 120;
 const LEAST = 620;
+/** Height of a row of acts, px. */
+const ROW = 36;
 /** For how long no answer is waited for without a word, ms. */
 const PATIENCE = 10_000;
 
@@ -63,6 +65,7 @@ export class Stage {
   private skipped = false;
   private urged = false;
   private folded = true;
+  private besides = false;
   private drag: Drag | null = null;
   private dragged = false;
   private note: { text: string; x: number; y: number } | null = null;
@@ -443,11 +446,17 @@ export class Stage {
       pick: () => { this.picked = question?.options.find((one) => String(one) === arg) ?? arg; }, commit: () => this.commit(), skip: () => this.commit(true),
       again: () => { this.answer = null; this.picked = null; this.verdict = null; this.skipped = false; this.passed = false; this.rule = null; this.playing = false; if (this.i > this.lastSeen) this.set(this.lastSeen); },
       rule: () => { this.rule = arg || null; },
+      set: () => { this.tab = 4; },
       share: () => { this.playing = false; this.tried = this.el.querySelector('[data-ui="share"]'); if (this.code) this.code = null; else this.send("share", null); },
       copy: () => { void this.copy(); }, begin: () => this.begin(arg === "given"),
     };
     acts[what]?.();
     this.draw();
+    if (what === "set") {
+      const field = this.el.querySelector<HTMLInputElement>(`[data-set="${CSS.escape(arg)}"]`);
+      field?.focus();
+      field?.select();
+    }
     if (what === "help") (this.helps ? this.el.querySelector<HTMLElement>(".wst-help") : this.el)?.focus({ preventScroll: true });
   }
 
@@ -556,8 +565,16 @@ export class Stage {
 
   private view(): View {
     // From 1,000 px on the picture grows in height too.
-    const W = this.W, H = 392 + Math.round(clamp((W - 1000) * 0.4, 0, 120));
+    const W = this.W, H = 392 + Math.round(clamp((W - 1000) * 0.4, 0, 120)) - (this.besides ? ROW : 0);
     return { scene: this.scene, run: this.run, state: this.run.states[this.i] ?? {}, t: this.t, flying: this.flights(), W, H, preview: this.preview, hover: this.hover, rule: this.rule, asking: this.asking, labels: new Labels(W, H), uid: this.uid, small: W < 720 };
+  }
+
+  /** The picture, and the acts that it has no room for: once they have a row, it stays, and the picture is as much lower. */
+  private pictured(): [View, VNode, VNode[]] {
+    const view = this.view(), drawn = picture(view), row = this.options.send ? besides(view, drawn) : [];
+    if (!row.length || this.besides) return [view, drawn, row];
+    this.besides = true;
+    return this.pictured();
   }
 
   /** The last step up to now that has something. */
@@ -567,13 +584,14 @@ export class Stage {
   }
 
   private draw(): void {
-    const { scene, playing } = this, follows = this.follow(), view = this.view(), said = this.latest((step) => step.sentence), words = this.latest((step) => step.in_words)?.in_words ?? said?.sentence ?? "", formula = said?.formula;
+    const { scene, playing } = this, follows = this.follow(), [view, drawn, row] = this.pictured(), said = this.latest((step) => step.sentence), words = this.latest((step) => step.in_words)?.in_words ?? said?.sentence ?? "", formula = said?.formula;
     const others = scene.parameters?.filter((one) => one.value !== one.given).length ?? 0;
     this.el.classList.toggle("still", this.calm.matches || this.drag?.kind === "time");
     const clause = formula?.clause && (formula.href?.startsWith("https://") ? h("a", { href: formula.href, target: "_blank", rel: "noopener noreferrer" }, formula.clause) : formula.clause);
     const tree: VNode[] = [
       strip({ scene, state: view.state, branch: this.run.branch, question: scene.question ?? null, picked: this.picked, answer: this.answer, skipped: this.skipped, verdict: this.verdict, shown: this.passed, playing, rule: this.rule, urged: this.urged }),
-      h("svg", { key: "picture", class: "wst-picture", viewBox: `0 0 ${view.W} ${view.H}`, width: this.shown, height: Math.round(view.H * this.shown / view.W), role: "group", "aria-label": phrase("the-picture", { title: scene.title }) }, patterns(this.uid), picture(view)),
+      h("svg", { key: "picture", class: "wst-picture", viewBox: `0 0 ${view.W} ${view.H}`, width: this.shown, height: Math.round(view.H * this.shown / view.W), role: "group", "aria-label": phrase("the-picture", { title: scene.title }) }, patterns(this.uid), drawn),
+      ...(this.besides ? [h("div", { key: "besides", class: "wst-besides", role: "group", "aria-label": TABS[4] }, row)] : []),
       h("div", { key: "say", class: `wst-say ${(said?.sentence?.length ?? 0) * (formula ? 1.75 : 1) > view.W / 5.2 ? "long" : ""}` }, h("div", { class: "wst-sentence", "aria-live": playing ? "off" : "polite" }, said?.sentence ?? ""),
         formula && h("div", { class: "wst-formula" }, formula.text, (formula.note || clause) && h("small", { title: formula.note ?? null }, formula.note, formula.note && clause && " · ", clause))),
       transport(this.time()),

@@ -2,7 +2,7 @@
 
 import { h, type Kid, type VNode } from "./dom";
 import { clamp, fit, Labels, ms, round, textWidth, widest } from "./geometry";
-import { actsOfFrame, at, C, G, L, P, R, T, type View } from "./marks";
+import { actsOfFrame, at, C, G, hit, L, P, R, T, type View } from "./marks";
 import type { Act, Frame, Kind, Parameter, Scene, Step, Value } from "./types";
 import { phrase, phrases } from "./words";
 
@@ -103,6 +103,31 @@ export function counters(scene: Scene, values: Record<string, (string | number |
     return [...head, h("tr", { key: row.id, class: odd ? "odd" : "" }, h("th", { scope: "row" }, row.name), scene.counters!.columns.map((_, i) => h("td", { key: i }, `${odd && i ? "≠ " : ""}${cells[i] ?? "–"}`)))];
   });
   return h("table", {}, h("thead", {}, h("tr", {}, h("td", {}), scene.counters.columns.map((name) => h("th", { key: name, scope: "col" }, name)))), h("tbody", {}, rows));
+}
+
+/** Ids of the acts that have a mark in a picture. */
+function marked(node: VNode, found = new Set<unknown>()): Set<unknown> {
+  found.add(node.a["data-act"] ?? node.a["data-knob"]);
+  node.kids.forEach((kid) => typeof kid !== "string" && marked(kid, found));
+  return found;
+}
+
+/** What may be done and has no mark in the picture: one row of buttons, as many as it has room for; all are in the list of acts. */
+export function besides(view: View, drawn: VNode): VNode[] {
+  const there = marked(drawn), rest = (view.scene.acts ?? []).filter((act) => act.kind !== "frame" && !there.has(act.id)), row: VNode[] = [];
+  const place = (act: Act) => rest.findIndex((one) => one.on === act.on);
+  let left = view.W - 24 - 40, last = "";
+  for (const act of [...rest].sort((a, b) => place(a) - place(b))) {
+    const sets = act.kind !== "button" && act.kind !== "toggle", on = !sets && Boolean(view.state.on?.[act.id]), name = on ? act.undo ?? act.name : act.name, text = sets ? `${name}…` : name;
+    const node = view.scene.nodes.find((one) => one.id === act.on)?.name ?? "", heads = node !== last && !name.split(" ").includes(node);
+    left -= textWidth(text, 13, 600) + 29 + (heads ? textWidth(`${node}:`, 12) + 12 : 0);
+    if (left < 0) return [...row, h("button", { key: "more", type: "button", class: "wst-btn", "data-ui": "tab", "data-arg": 4, "aria-label": phrase("more-acts") }, "…")];
+    if (heads && node) row.push(h("span", { key: `of ${node}` }, `${node}:`));
+    last = node;
+    const does = sets ? { "data-ui": "set", "data-arg": act.id } : hit(view, act.id, null, name, { "aria-pressed": act.kind === "toggle" ? String(on) : null });
+    row.push(h("button", { key: act.id, ...does, type: "button", class: "wst-btn" }, text));
+  }
+  return row;
 }
 
 /** Every act as a row: what the picture offers by pointing is here by name. */

@@ -138,18 +138,18 @@ export interface Disk { id: string; on: string; name: string }
 export interface Hop { id: string; link: string; of: number }
 
 /** What a learner may do. In order of weight: the picture shows what it has room for (of a node, two knobs
-   or one and two buttons), the list of acts has all. Names of one or two words fit on a button.
+   or one and two buttons), a row under it the rest, and the list of acts all.
     knob: sets an amount from `min` to `max`; `aims` names the line and the end whose limit it sets
       (dashes stand at the end's count + amount before it is sent, and that limit can be dragged).
     button: does it. toggle: does it, and undoes it (what is so now: `State.on[id]`).
     handle: on a link; sets `LinkState.latency`, in ms.
-    text: words that the learner types, in the list of acts alone.
+    text: words that the learner types, in the list of acts.
     frame: on a frame in flight; `while` says whether it must fly or be held, `about` of which kind it
       is. The first that fits is what a click does; the others are in the menu. */
 export interface Act {
   id: string;
   kind: "knob" | "button" | "toggle" | "handle" | "frame" | "text";
-  /** id of the node, link, gauge, disk that it is done to, "frames", or "stage" (a corner button); a gate
+  /** id of the node, link, gauge, disk that it is done to, "frames", or "stage" (a button under the picture); a gate
       of a link is its id and "there" or "back" */
   on: string;
   /** on the button, under the knob, in the menu: "link credit", "publish", "crash n1" */

@@ -5,10 +5,7 @@ is recorded, and hints are shown one by one for those who ask:
 
     @checks("02", "both-orders", hints=("Look at ...", lambda desk: f"... {run_of(desk).name}"))
     def both_orders(desk: Any) -> Verdict:
-        played = run_of(desk)
-        if not played.actions:
-            return not_yet("Act first: this run is as it began.")
-        return told(played.name, right, text)
+        return told(run_of(desk).name, right, text)
 
 and in the notebook `check.both_orders(desk)`, or `check.both_orders(desk, hints=1)`.
 """
@@ -33,7 +30,12 @@ Judge = Callable[..., Verdict]
 
 
 def checks(
-    lesson: str, name: str, *, scenarios: tuple[str, ...] = (), hints: tuple[CheckHint, ...] = ()
+    lesson: str,
+    name: str,
+    *,
+    scenarios: tuple[str, ...] = (),
+    acted: bool = False,
+    hints: tuple[CheckHint, ...] = (),
 ) -> Callable[[Judge], Judge]:
     """Make a check of a function that judges.
 
@@ -45,6 +47,8 @@ def checks(
         name: under which the outcome is kept.
         scenarios: whose stage or run the first argument must be; none if that is not one. With
             anything else the learner is told what is wanted, and nothing is recorded.
+        acted: it judges what the learner has done in such a run: a stage that shows the run with
+            which it began is not judged yet.
         hints: from a nudge to nearly the answer. A function gets what the check gets.
     """
 
@@ -55,7 +59,8 @@ def checks(
         def check(*args: Any, log: Progress = progress, hints: int = 0, **kwargs: Any) -> Verdict:
             if scenarios and (wrong := _other_desk(args, scenarios)):
                 return not_yet(wrong)
-            verdict = judge(*args, **kwargs)
+            begun = scenarios and acted and is_untouched(args[0])
+            verdict = not_yet(say("untouched")) if begun else judge(*args, **kwargs)
             wanted = max(0, min(int(hints), len(ladder)))
             shown = tuple(
                 hint if isinstance(hint, str) else hint(*args, **kwargs) for hint in ladder[:wanted]

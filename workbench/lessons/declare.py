@@ -369,12 +369,14 @@ class Declared:
         self,
         *,
         scenarios: tuple[str, ...] = (),
+        acted: bool = False,
         hints: tuple[Callable[..., Case], ...] = (),
     ) -> Callable[[Sees], Judge]:
         """Make a check of a function that finds a case. A decorator.
 
         Args:
             scenarios: whose stage or run the first argument must be; none if that is not one.
+            acted: see `exercises.checks.checks`.
             hints: that are worked out; they come after those of the TOML file.
         """
 
@@ -410,7 +412,7 @@ class Declared:
                 return judged(about, right, text, cases[0].belief)
 
             ladder = (*words.get("hints", ()), *map(hinted, hints))
-            check = checks(self.number, name, scenarios=scenarios, hints=ladder)(judge)
+            check = checks(self.number, name, scenarios=scenarios, acted=acted, hints=ladder)(judge)
             setattr(self.check, find.__name__, check)
             return check
 

@@ -300,7 +300,7 @@ def _flying(desk: Any) -> Case:
     return case("flying", first=measure.step(sent[0])) if sent else case("nothing")
 
 
-@lesson.checks(scenarios=("credit",), hints=(_flying,))
+@lesson.checks(scenarios=("credit",), acted=True, hints=(_flying,))
 def late_arrivals(desk: Any) -> Case:
     """Has the learner made a run in which messages arrive although the receiver's credit is 0?
 
@@ -308,8 +308,6 @@ def late_arrivals(desk: Any) -> Case:
         desk: a stage, or a run.
     """
     played = run_of(desk)
-    if not played.actions:
-        return case("untouched")
     stops = [
         row
         for row in measure.frames(played.rows, "flow", from_peer=CLIENT)
@@ -332,7 +330,7 @@ def _at_most(desk: Any, link_credit: int) -> Case:
     return case("ready", ready=_ready(run_of(desk)))
 
 
-@lesson.checks(scenarios=("credit",), hints=(_at_most,))
+@lesson.checks(scenarios=("credit",), acted=True, hints=(_at_most,))
 def never_more_than(desk: Any, link_credit: int) -> Case:
     """Has the learner fetched every message without ever granting more than so many?
 
@@ -341,8 +339,6 @@ def never_more_than(desk: Any, link_credit: int) -> Case:
         link_credit: the most that the sender may hold.
     """
     played = run_of(desk)
-    if not played.actions:
-        return case("untouched")
     held = [
         (row.ledger["link_credit"], -row.seq)
         for row in played.rows

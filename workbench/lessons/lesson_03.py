@@ -406,7 +406,7 @@ def stale(run: Run) -> Found:
 # -- what is checked
 
 
-@lesson.checks(scenarios=("credit", "asking"))
+@lesson.checks(scenarios=("credit", "asking"), acted=True)
 def gave_back(desk: Any) -> Case:
     """Has the learner made a drain that brings some messages and gives some credit back?
 
@@ -414,8 +414,6 @@ def gave_back(desk: Any) -> Case:
         desk: a stage, or a run.
     """
     played = run_of(desk)
-    if not played.actions:
-        return case("untouched")
     requests = [row for row in _flows(played, CLIENT) if (row.frame or {}).get("drain")]
     if not requests:
         return case("no-drain")
@@ -430,7 +428,7 @@ def gave_back(desk: Any) -> Case:
     return case("right", step=step, sent=sent, returned=returned, moved=sent + returned)
 
 
-@lesson.checks(scenarios=("credit", "asking"))
+@lesson.checks(scenarios=("credit", "asking"), acted=True)
 def paused(desk: Any) -> Case:
     """Has the learner paused cleanly, and then resumed and fetched the rest?
 
@@ -438,8 +436,6 @@ def paused(desk: Any) -> Case:
         desk: a stage, or a run.
     """
     played = run_of(desk)
-    if not played.actions:
-        return case("untouched")
     stop = next((row for row in _flows(played, CLIENT) if _stops(row)), None)
     if stop is None:
         return case("no-stop")

@@ -418,7 +418,7 @@ def _stuck(form: int) -> dict[str, Any]:
 # -- what is checked
 
 
-@lesson.checks(scenarios=("windows",))
+@lesson.checks(scenarios=("windows",), acted=True)
 def under_alarm(desk: Any) -> Case:
     """Has the queue been emptied under an alarm while something published waits?
 
@@ -426,8 +426,6 @@ def under_alarm(desk: Any) -> Case:
         desk: a stage, or a run.
     """
     played = run_of(desk)
-    if not played.actions:
-        return case("untouched")
     alarm = next((row for row in played.rows if row.event == "alarm-set"), None)
     if alarm is None:
         return case("no-alarm")
@@ -447,7 +445,7 @@ def under_alarm(desk: Any) -> Case:
     return case("right", came=came, sent=len(transfers(later, CLIENT)))
 
 
-@lesson.checks(scenarios=("windows",))
+@lesson.checks(scenarios=("windows",), acted=True)
 def overtakes(desk: Any) -> Case:
     """Has an express message come while the first session stood still at its window?
 
@@ -455,8 +453,6 @@ def overtakes(desk: Any) -> Case:
         desk: a stage, or a run.
     """
     played = run_of(desk)
-    if not played.actions:
-        return case("untouched")
     first = transfers(played.rows, link=FIRST)
     full = next((row for row in first if not _ledger(row, "remote_incoming_window")), None)
     if full is None:

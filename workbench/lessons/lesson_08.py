@@ -429,7 +429,7 @@ def tangled() -> Run:
 # -- what is checked
 
 
-@lesson.checks(scenarios=("memory",))
+@lesson.checks(scenarios=("memory",), acted=True)
 def over(desk: Any) -> Case:
     """Did the alarm end because the memory was there again?
 
@@ -437,8 +437,6 @@ def over(desk: Any) -> Case:
         desk: a stage, or a run.
     """
     played = run_of(desk)
-    if not played.actions:
-        return case("untouched")
     rows = _alarms(played.rows)
     if not rows:
         return case("never")
@@ -493,7 +491,7 @@ def passes(answer: Any, *, messages: int, target: int, message_bytes: int) -> Ca
     )
 
 
-@lesson.checks(scenarios=("mirrors",))
+@lesson.checks(scenarios=("mirrors",), acted=True)
 def blocker(desk: Any) -> Case:
     """Did one act let the channel go on: the one upon the mirror that blocks it?
 

@@ -120,6 +120,24 @@ def test_the_cursor_is_moved(racing):
     assert cursor.location == 0.58
 
 
+def test_a_chart_of_a_run_counts_time_as_its_stage_does():
+    """From the end of the set-up; what stood then stands at 0, and rows alone count from theirs."""
+    played = run("credit")
+    played = played.act(played.start_seq, "grant", link_credit=4)
+    set_up_us = played.rows[played.start_seq].t_us
+    assert set_up_us > 0
+    chart, whole = credit_chart(played, at_us=0), credit_chart(played.rows)
+    mine, all_of_it = (source(one, "sender's view") for one in (chart, whole))
+    kept = [x - set_up_us / 1000 for x in all_of_it["x"] if 1000 * x > set_up_us]
+    assert mine["x"] == pytest.approx([0, *kept])
+    assert mine["y"] == all_of_it["y"][-len(mine["y"]) :]
+    blocked = source(chart, "blocked: link-credit")
+    assert (blocked["left"][0], min(blocked["right"]) > 0) == (0, True)
+    chart.move(set_up_us + 2_000)
+    cursor = next(item for item in chart.figure.center if getattr(item, "name", "") == "cursor")
+    assert cursor.location == 2
+
+
 def test_a_trace_without_links_makes_an_empty_chart(story):
     """Nothing to draw is no error."""
     assert busiest_link([]) is None
@@ -138,7 +156,8 @@ def test_a_chart_above_a_stage_follows_step_and_branch():
     assert desk.run is desk.stage.run
     desk.stage.cursor = len(desk.run.rows) - 1
     cursor = desk.chart.figure.select_one({"name": "cursor"})
-    assert cursor.location == desk.run.rows[-1].t_us / 1000
+    rows, begins = desk.run.rows, desk.run.start_seq
+    assert cursor.location == (rows[-1].t_us - rows[begins].t_us) / 1000
 
 
 # -- the same in words --------------------------------------------------------------------------

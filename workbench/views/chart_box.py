@@ -37,7 +37,7 @@ class ChartedStage(Still, widgets.VBox):
         return self.stage.run
 
     def _charted(self) -> Chart:
-        return credit_chart(self._rows, at_us=self._rows[0].t_us, height=HEIGHT)
+        return credit_chart(self.run, at_us=0, height=HEIGHT)
 
     def _draw(self) -> None:
         """Draw the branch that is shown now, and the cursor where it stands."""

@@ -11,9 +11,11 @@ from __future__ import annotations
 
 import html
 import math
+from bisect import bisect_right
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from operator import itemgetter
 from typing import Any, NamedTuple
 
 import ipywidgets as widgets
@@ -141,8 +143,9 @@ class Chart(Still, widgets.VBox):
         twin: the words as a widget that can be opened.
     """
 
-    def __init__(self, figure: Any, words: str) -> None:
+    def __init__(self, figure: Any, words: str, begin_us: int = 0) -> None:
         self.figure = figure
+        self._begin_us = begin_us
         self.words = words
         self.picture = FigureWidget(figure)
         text = widgets.HTML(f"<pre>{html.escape(words)}</pre>")
@@ -151,7 +154,8 @@ class Chart(Still, widgets.VBox):
 
     def move(self, at_us: int) -> None:
         """Put the cursor of a time chart at a time: one property, so one event to the browser."""
-        self.figure.select_one({"name": "cursor"}).location = at_us / 1000
+        since = max(0, at_us - self._begin_us)
+        self.figure.select_one({"name": "cursor"}).location = since / 1000
 
     def stand(self, x: float, y: float) -> None:
         """Put the mark of a map of outcomes at another choice."""
@@ -287,6 +291,7 @@ def time_chart(
     lines: Mapping[str, Steps] | None = None,
     *,
     end_us: int,
+    begin_us: int = 0,
     unit: str = "",
     stretches: Iterable[Stretch | tuple[int, int, str]] = (),
     lanes: bool = False,
@@ -307,6 +312,7 @@ def time_chart(
         lines: name to (time in µs, value) at each change, at most six; one without any is left
             out.
         end_us: where time ends.
+        begin_us: where the axis begins, with 0; what was before is not drawn.
         unit: of the values.
         stretches: (begin in µs, end in µs, name). That of a brake (`trace.brakes`) has its colour
             and its hatch and is named in the legend; any other is grey and bears its name.
@@ -321,8 +327,14 @@ def time_chart(
         height: in pixels.
     """
     scale, short = (1_000_000, "s") if seconds else (1_000, "ms")
-    drawn = dict(lines or {})
-    shaded = [Stretch(*one) for one in stretches]
+    end_us -= begin_us
+    drawn = {name: _since(begin_us, steps) for name, steps in (lines or {}).items()}
+    shaded = [
+        one._replace(begin_us=max(0, one.begin_us - begin_us), end_us=one.end_us - begin_us)
+        for one in (Stretch(*each) for each in stretches)
+        if one.end_us >= begin_us
+    ]
+    marks = [(time_us - begin_us, text) for time_us, text in marks if time_us >= begin_us]
     across = say("time.axis", unit=short)
     chart = paper(title, across=across, up=unit, width=width, height=height)
     values = [value for steps in drawn.values() for _, value in steps if value is not None]
@@ -347,7 +359,7 @@ def time_chart(
     if at_us is not None:
         chart.add_layout(
             Span(
-                location=at_us / scale,
+                location=max(0, at_us - begin_us) / scale,
                 dimension="height",
                 line_color=theme.INK,
                 line_width=1.5,
@@ -358,7 +370,13 @@ def time_chart(
     if lanes:
         chart.x_range.start, chart.x_range.end = 0, end_us / scale
     _legend_on_top(chart)
-    return Chart(chart, _time_words(title, drawn, shaded, end_us, scale, short))
+    return Chart(chart, _time_words(title, drawn, shaded, end_us, scale, short), begin_us)
+
+
+def _since(begin_us: int, steps: Steps) -> Steps:
+    """A line's changes from then on, and first what it stood at."""
+    at = max(0, bisect_right(steps, begin_us, key=itemgetter(0)) - 1)
+    return [(max(0, time_us - begin_us), value) for time_us, value in steps[at:]]
 
 
 def _thinned(steps: Steps) -> Steps:

@@ -74,6 +74,13 @@ def _side(row: Row, link: Scope) -> str:
     return SENDER if peer == link.link_sender else RECEIVER
 
 
+def _begun(trace: Any) -> tuple[list[Row], int]:
+    """Rows, and the time from which a stage counts: where a run's set-up ends, if it has one."""
+    rows = list(getattr(trace, "rows", trace))
+    start = getattr(getattr(trace, "world", None), "start_seq", None)
+    return rows, rows[start].t_us if start is not None else 0
+
+
 def credit_chart(
     trace: Any,
     link: Scope | None = None,
@@ -93,11 +100,12 @@ def credit_chart(
         width: in pixels, at most.
         height: in pixels.
     """
-    rows = list(getattr(trace, "rows", trace))
+    rows, begin_us = _begun(trace)
     link = link or busiest_link(rows)
     return time_chart(
         credit_steps(rows, link) if link else {},
         end_us=rows[-1].t_us if rows else 0,
+        begin_us=begin_us,
         unit=say("credit.unit"),
         stretches=blocked_intervals(rows, held_by(rows, link)) if link else (),
         at_us=at_us,
@@ -155,12 +163,13 @@ def brake_chart(
     Raises:
         ValueError: the run has no such link.
     """
-    rows = list(getattr(trace, "rows", trace))
+    rows, begin_us = _begun(trace)
     chosen = chosen_link(rows, link)
     held = held_by(rows, chosen)
     return time_chart(
         {say(f"brakes.line-{name}"): _counter_steps(rows, held, name) for name in COUNTERS},
         end_us=rows[-1].t_us,
+        begin_us=begin_us,
         unit=say("brakes.unit"),
         stretches=blocked_intervals(rows, held),
         at_us=at_us,

@@ -448,6 +448,18 @@ def test_a_capture_is_drawn_from_what_it_tells(name):
     assert {frame["id"] for frame in doc["branches"][0]["frames"]} == frames
 
 
+def test_no_flow_of_a_capture_will_set_a_limit_that_it_has_set():
+    """The limit moves at the row that saw the flow; in a run it moves where the flow lands."""
+    captured = import_capture(CAPTURES / "rmq43_b_consumer_credit.pcapng").rows
+    granted = run("credit").then("grant", link_credit=2)
+    windowed = run("windows").then("grant", link_credit=2).then("open_window", frames=9)
+    for rows, aims in ((captured, False), (granted.rows, True), (windowed.rows, True)):
+        frames = scene(rows)["branches"][0]["frames"]
+        flows = [frame for frame in frames if frame["name"].startswith("flow")]
+        assert flows
+        assert any("aims" in frame for frame in flows) == aims
+
+
 def test_of_a_captured_link_the_senders_count_is_told_and_none_of_the_receivers():
     """What a capture tells is the sender's; what nobody tells is not drawn as nothing."""
     rows = import_capture(CAPTURES / "rmq43_b_consumer_credit.pcapng").rows

@@ -311,7 +311,8 @@ class LinkLine:
             counted = end is not None and flight.begun >= 0
             return {"cell": {"line": self.id, "at": end[0] - 1}} if end and counted else {}
         stated, credit = frame.get("delivery_count"), frame.get("link_credit")
-        if row.kind != "flow" or stated is None or credit is None:
+        # A capture tells a limit at the place where it saw the flow: it does not land after that.
+        if row.kind != "flow" or self.walk.captured or stated is None or credit is None:
             return {}
         other = receiver if self.walk.author(row) == sender else sender
         if other is None:
@@ -428,7 +429,9 @@ class WindowLine:
             counted = end is not None and flight.begun >= 0
             return {"cell": {"line": self.id, "at": end[0] - 1}} if end and counted else {}
         stated, window = frame.get("next_incoming_id"), frame.get("incoming_window")
-        if row.kind != "flow" or author != receiver or stated is None or window is None:
+        if row.kind != "flow" or self.walk.captured or author != receiver:
+            return {}
+        if stated is None or window is None:
             return {}
         at = self._numbers.at(int(stated))
         aims = {"line": self.id, "end": sender, "limit": at + int(window), "from": at}

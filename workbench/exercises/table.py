@@ -14,6 +14,7 @@ from workbench.languages import phrase, told, words
 say = partial(phrase, "desks")
 
 _LEFT = ' style="text-align:left"'
+_ABOVE = ' style="caption-side:top;text-align:left;padding:0 8px 6px"'
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -21,7 +22,7 @@ class Table:
     """Words in rows and columns.
 
     Attributes:
-        name: what a screen reader calls it.
+        name: what it shows, and in which unit; it stands above the columns.
         head: of the columns.
         lines: one a row, each as long as the head; the first cell names the row.
     """
@@ -57,10 +58,9 @@ class Table:
             + "</tr>"
             for line in self.lines
         )
-        label = html.escape(self.name, quote=True)
         return (
-            f'<table aria-label="{label}"><thead><tr>{top}</tr></thead>'
-            f"<tbody>{body}</tbody></table>"
+            f"<table><caption{_ABOVE}>{html.escape(self.name)}</caption>"
+            f"<thead><tr>{top}</tr></thead><tbody>{body}</tbody></table>"
         )
 
 

@@ -652,7 +652,12 @@ class Figures(Tabled):
     def table(self) -> Table:
         """A row for each figure."""
         lines = [
-            (one.what, f"{one.computed:,.0f} {one.unit}", _span(one), _residual(one))
+            (
+                one.what,
+                f"{one.computed:,.0f} {one.unit}",
+                f"{_span(one)} {one.unit}",
+                _residual(one),
+            )
             for one in self.compared
         ]
         return table_of("figures", lines)

@@ -513,7 +513,7 @@ class ChainPicture(LinkPicture):
             if kept:
                 words = say("box.deferred", n=kept)
             told = words or say("box.routes")
-            facts = [told] if words or self._shares(name) else []
+            facts = [told] if self._shares(name) else []
             return {"sub": told, "facts": facts, "blocked": words}
         hangs = say("party.hangs") if name in self._hung else None
         if kind == "mirror":

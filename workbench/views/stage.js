@@ -1216,7 +1216,7 @@ function besides(view, drawn) {
   let left = view.W - 24 - 40, last = "";
   for (const act of [...rest].sort((a, b) => place(a) - place(b))) {
     const sets = act.kind !== "button" && act.kind !== "toggle", on = !sets && Boolean(view.state.on?.[act.id]), name = on ? act.undo ?? act.name : act.name, text = sets ? `${name}…` : name;
-    const node = view.scene.nodes.find((one) => one.id === act.on)?.name ?? "", heads = node !== last && !name.split(" ").includes(node);
+    const node = view.scene.nodes.find((one) => one.id === act.on)?.name ?? "", heads = node !== last && !name.split(" ").includes(node.split(" ").pop());
     left -= textWidth(text, 13, 600) + 29 + (heads ? textWidth(`${node}:`, 12) + 12 : 0);
     if (left < 0) return [...row2, h("button", { key: "more", type: "button", class: "wst-btn", "data-ui": "tab", "data-arg": 4, "aria-label": phrase("more-acts") }, "…")];
     if (heads && node) row2.push(h("span", { key: `of ${node}` }, `${node}:`));

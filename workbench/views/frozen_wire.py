@@ -169,15 +169,16 @@ class FrozenWire(StageWidget):
                 key = {"c2b": "c", "b2c": "b"}[way]
                 yield act(f"step:{way}", "button", party, say("act.forward"), key=key)
             yield act("release", "frame", "frames", say("act.release"), **{"while": "held"})
-            yield act("some", "knob", "stage", say("act.some"), min=1, max=1_000)
-            yield act("break", "text", "stage", say("act.break"))
+            yield act("break", "text", "stage", say("act.break"), hint=say("act.break-hint"))
             points = live.wire.breakpoints
             if points:
                 yield act("clear", "button", "stage", say("act.clear", points="; ".join(points)))
-        yield act("new", "toggle", "stage", say("act.hold-new"), undo=say("act.let-new"))
         for name in self._open:
             if name != self.connection:
                 yield act(f"show:{name}", "button", "stage", say("act.show", name=name))
+        yield act("new", "toggle", "stage", say("act.hold-new"), undo=say("act.let-new"))
+        if live.connection is not None:
+            yield act("some", "knob", "stage", say("act.some"), min=1, max=1_000)
 
     def _off(self, live: Live) -> dict[str, str]:
         """By act, why it is not legal now."""

@@ -1237,7 +1237,7 @@ function actList(view, why) {
       "div",
       { key: act.id, class: "act" },
       h("label", {}, where ? `${where}: ` : "", h("b", {}, on ? act.undo ?? act.name : act.name)),
-      text && h("input", { type: "text", class: "words", "data-set": act.id, "aria-label": act.name }),
+      text && h("input", { type: "text", class: "words", "data-set": act.id, placeholder: act.hint ?? null, "aria-label": act.name }),
       set && !text && h("input", { type: "number", min: act.min ?? 0, max: act.max ?? 1e6, "data-set": act.id, value: now, "aria-label": act.name }),
       h("button", { type: "button", class: "wst-btn", "data-do": act.id, "aria-disabled": off(act) ? "true" : null, "aria-label": phrase(set ? "send-act" : "do-act", { act: on ? act.undo ?? act.name : act.name }) }, phrase(set ? "send" : "do")),
       note(act)

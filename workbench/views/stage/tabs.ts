@@ -139,7 +139,7 @@ export function actList(view: View, why: string | null): Kid {
     const where = view.scene.nodes.find((node) => node.id === act.on)?.name ?? "", text = act.kind === "text", set = text || act.kind === "knob" || act.kind === "handle";
     const now = view.preview[act.id] ?? (act.kind === "handle" ? view.state.links?.[act.on]?.latency : values[act.id]) ?? act.min ?? 0, on = view.state.on?.[act.id];
     rows.push(h("div", { key: act.id, class: "act" }, h("label", {}, where ? `${where}: ` : "", h("b", {}, on ? act.undo ?? act.name : act.name)),
-      text && h("input", { type: "text", class: "words", "data-set": act.id, "aria-label": act.name }), set && !text && h("input", { type: "number", min: act.min ?? 0, max: act.max ?? 1e6, "data-set": act.id, value: now, "aria-label": act.name }), h("button", { type: "button", class: "wst-btn", "data-do": act.id, "aria-disabled": off(act) ? "true" : null, "aria-label": phrase(set ? "send-act" : "do-act", { act: on ? act.undo ?? act.name : act.name }) }, phrase(set ? "send" : "do")), note(act)));
+      text && h("input", { type: "text", class: "words", "data-set": act.id, placeholder: act.hint ?? null, "aria-label": act.name }), set && !text && h("input", { type: "number", min: act.min ?? 0, max: act.max ?? 1e6, "data-set": act.id, value: now, "aria-label": act.name }), h("button", { type: "button", class: "wst-btn", "data-do": act.id, "aria-disabled": off(act) ? "true" : null, "aria-label": phrase(set ? "send-act" : "do-act", { act: on ? act.undo ?? act.name : act.name }) }, phrase(set ? "send" : "do")), note(act)));
   }
   const flights = view.flying.filter((one) => !one.lost);
   for (const { frame, held } of flights.slice(0, 40)) {

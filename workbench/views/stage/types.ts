@@ -143,7 +143,7 @@ export interface Hop { id: string; link: string; of: number }
       (dashes stand at the end's count + amount before it is sent, and that limit can be dragged).
     button: does it. toggle: does it, and undoes it (what is so now: `State.on[id]`).
     handle: on a link; sets `LinkState.latency`, in ms.
-    text: words that the learner types, in the list of acts.
+    text: words that the learner types, in the list of acts; `hint` stands in the field while it is empty.
     frame: on a frame in flight; `while` says whether it must fly or be held, `about` of which kind it
       is. The first that fits is what a click does; the others are in the menu. */
 export interface Act {
@@ -159,6 +159,7 @@ export interface Act {
   min?: number;
   max?: number;
   unit?: string;
+  hint?: string;
   aims?: { line: string; end: string };
   /** of a knob: colour of what it stands for; its node's role if absent */
   tone?: "sender" | "receiver" | "permission";

@@ -656,10 +656,10 @@ var FRAME_GAP = 27;
 var WIDEST_KNOB = 1e3;
 function offered(view, on, most, room = Infinity) {
   const all = actsOn(view, on), knobs = all.filter((act) => act.kind === "knob" && (act.max ?? 10) - (act.min ?? 0) <= WIDEST_KNOB).slice(0, 2);
-  return { knobs, buttons: knobs.length > 1 ? [] : all.filter((act) => act.kind === "button" && buttonWidth(act.name, false) <= room).slice(0, most) };
+  return { knobs, buttons: knobs.length > 1 ? [] : all.filter((act) => act.kind === "button" && textWidth(act.name, 11, 650) + 14 <= room).slice(0, most) };
 }
 function party(view, node, { x, y, w, h: high }) {
-  const state = view.state.nodes?.[node.id] ?? {}, low = high < 120, { knobs, buttons } = offered(view, node.id, low ? 1 : 2, actsOn(view, node.id, "knob").length ? w - (low ? 68 : 76) : low ? Infinity : w - 20), facts = [...state.facts ?? []], kids = [];
+  const state = view.state.nodes?.[node.id] ?? {}, low = high < 120, besideKnob = w - (low ? 68 : 76), { knobs, buttons } = offered(view, node.id, low ? 1 : 2, actsOn(view, node.id, "knob").length ? besideKnob : low ? Infinity : w - 20), facts = [...state.facts ?? []], kids = [];
   kids.push(nodeBox(view, node, x, y, w, high));
   const fact = (text, i, left, at2, c = "") => T(left, at2, text, `s12 n m ${c}`, { key: `fact ${i}` });
   if (facts.length && textWidth(facts[0], 12) + textWidth(node.name, 13, 650) < w - 32 && (knobs.length || low || buttons.length > 1)) kids.push(fact(facts.shift(), 9, x + w - 12, y + 25, "end"));
@@ -668,7 +668,7 @@ function party(view, node, { x, y, w, h: high }) {
     const column = buttons.length, beside2 = !low && column > 0, r = low ? 18 : beside2 ? 23 : knobs.length > 1 || view.small || facts.length ? 26 : 33, step = w / knobs.length, middle = low ? y + 50 : top + r + 8;
     const from = Math.max(middle - 14 - (column - 1) / 2 * 31, y + 46);
     knobs.forEach((act, i) => kids.push(knob(view, act, low ? x + w - 32 - i * 60 : beside2 ? x + r + 14 : x + step * (i + 0.5), middle, r, node.role, state.knobs?.[act.id] ?? act.min ?? 0, low ? 58 : beside2 ? 2 * r + 26 : step - 1)));
-    const wide = Math.max(30, ...buttons.map((act) => buttonWidth(act.name, false)));
+    const wide = Math.min(besideKnob, Math.max(30, ...buttons.map((act) => buttonWidth(act.name, false))));
     buttons.forEach((act, i) => kids.push(low ? button(view, act, x + 10, y + high - 36, wide) : button(view, act, x + w - wide - 8, from + i * 31, wide)));
     const label = Math.max(middle + r + (r < 28 ? 15 : 19), beside2 ? from + (column - 1) * 31 + 28 : 0);
     if (!low) facts.slice(0, Math.max(0, Math.floor((floor + 4 - label) / 15))).forEach((text, i) => kids.push(fact(fit(text, w - 16, 12), i, x + w / 2, label + 15 * (i + 1), "mid")));

@@ -19,12 +19,12 @@ const WIDEST_KNOB = 1000;
 /** Acts of a node that it has room for; the others stand under the picture. `room`: for a button's name. */
 function offered(view: View, on: string, most: number, room = Infinity): { knobs: Act[]; buttons: Act[] } {
   const all = actsOn(view, on), knobs = all.filter((act) => act.kind === "knob" && (act.max ?? 10) - (act.min ?? 0) <= WIDEST_KNOB).slice(0, 2);
-  return { knobs, buttons: knobs.length > 1 ? [] : all.filter((act) => act.kind === "button" && buttonWidth(act.name, false) <= room).slice(0, most) };
+  return { knobs, buttons: knobs.length > 1 ? [] : all.filter((act) => act.kind === "button" && textWidth(act.name, 11, 650) + 14 <= room).slice(0, most) };
 }
 
 /** What the learner can do at a node and what it shows; the box gives the room, the pill stands on its lower edge. */
 function party(view: View, node: Node, { x, y, w, h: high }: Box): Kid {
-  const state = view.state.nodes?.[node.id] ?? {}, low = high < 120, { knobs, buttons } = offered(view, node.id, low ? 1 : 2, actsOn(view, node.id, "knob").length ? w - (low ? 68 : 76) : low ? Infinity : w - 20), facts = [...(state.facts ?? [])], kids: Kid[] = [];
+  const state = view.state.nodes?.[node.id] ?? {}, low = high < 120, besideKnob = w - (low ? 68 : 76), { knobs, buttons } = offered(view, node.id, low ? 1 : 2, actsOn(view, node.id, "knob").length ? besideKnob : low ? Infinity : w - 20), facts = [...(state.facts ?? [])], kids: Kid[] = [];
   kids.push(nodeBox(view, node, x, y, w, high));
   const fact = (text: string, i: number, left: number, at: number, c = ""): VNode => T(left, at, text, `s12 n m ${c}`, { key: `fact ${i}` });
   if (facts.length && textWidth(facts[0], 12) + textWidth(node.name, 13, 650) < w - 32 && (knobs.length || low || buttons.length > 1)) kids.push(fact(facts.shift()!, 9, x + w - 12, y + 25, "end"));
@@ -34,7 +34,7 @@ function party(view: View, node: Node, { x, y, w, h: high }: Box): Kid {
     // What stands beside a knob begins below the words of the box.
     const from = Math.max(middle - 14 - (column - 1) / 2 * 31, y + 46);
     knobs.forEach((act, i) => kids.push(knob(view, act, low ? x + w - 32 - i * 60 : beside ? x + r + 14 : x + step * (i + 0.5), middle, r, node.role, state.knobs?.[act.id] ?? act.min ?? 0, low ? 58 : beside ? 2 * r + 26 : step - 1)));
-    const wide = Math.max(30, ...buttons.map((act) => buttonWidth(act.name, false)));
+    const wide = Math.min(besideKnob, Math.max(30, ...buttons.map((act) => buttonWidth(act.name, false))));
     buttons.forEach((act, i) => kids.push(low ? button(view, act, x + 10, y + high - 36, wide) : button(view, act, x + w - wide - 8, from + i * 31, wide)));
     const label = Math.max(middle + r + (r < 28 ? 15 : 19), beside ? from + (column - 1) * 31 + 28 : 0);
     if (!low) facts.slice(0, Math.max(0, Math.floor((floor + 4 - label) / 15))).forEach((text, i) => kids.push(fact(fit(text, w - 16, 12), i, x + w / 2, label + 15 * (i + 1), "mid")));

@@ -528,7 +528,7 @@ def test_what_has_no_mark_in_the_picture_stands_under_it_by_its_whole_name(
 
 
 def test_an_amount_without_a_knob_is_typed_where_its_button_leads(opened):
-    page = opened("valves")
+    page = opened("valves", width=1180)
     page.locator(".wst-besides").get_by_text("set max link credit…").click()
     page.keyboard.type("7")
     page.keyboard.press("Tab")

@@ -332,7 +332,7 @@ def time_chart(
     shaded = [
         one._replace(begin_us=max(0, one.begin_us - begin_us), end_us=one.end_us - begin_us)
         for one in (Stretch(*each) for each in stretches)
-        if one.end_us >= begin_us
+        if one.end_us > begin_us or one.begin_us >= begin_us
     ]
     marks = [(time_us - begin_us, text) for time_us, text in marks if time_us >= begin_us]
     across = say("time.axis", unit=short)

@@ -1212,14 +1212,15 @@ function marked(node, found = /* @__PURE__ */ new Set()) {
 }
 function besides(view, drawn) {
   const there = marked(drawn), rest = (view.scene.acts ?? []).filter((act) => act.kind !== "frame" && !there.has(act.id)), row2 = [];
-  const place = (act) => rest.findIndex((one) => one.on === act.on);
+  const named = (act) => view.scene.nodes.find((one) => one.id === act.on)?.name ?? "";
+  const place = (act) => named(act) ? rest.findIndex((one) => one.on === act.on) : -1;
   let left = view.W - 24 - 40, last = "";
   for (const act of [...rest].sort((a, b) => place(a) - place(b))) {
     const sets = act.kind !== "button" && act.kind !== "toggle", on = !sets && Boolean(view.state.on?.[act.id]), name = on ? act.undo ?? act.name : act.name, text = sets ? `${name}…` : name;
-    const node = view.scene.nodes.find((one) => one.id === act.on)?.name ?? "", heads = node !== last && !name.split(" ").includes(node.split(" ").pop());
+    const node = named(act), heads = node !== last && !name.split(" ").includes(node.split(" ").pop());
     left -= textWidth(text, 13, 600) + 29 + (heads ? textWidth(`${node}:`, 12) + 12 : 0);
     if (left < 0) return [...row2, h("button", { key: "more", type: "button", class: "wst-btn", "data-ui": "tab", "data-arg": 4, "aria-label": phrase("more-acts") }, "…")];
-    if (heads && node) row2.push(h("span", { key: `of ${node}` }, `${node}:`));
+    if (heads) row2.push(h("span", { key: `of ${node}` }, `${node}:`));
     last = node;
     const does = sets ? { "data-ui": "set", "data-arg": act.id } : hit(view, act.id, null, name, { "aria-pressed": act.kind === "toggle" ? String(on) : null });
     row2.push(h("button", { key: act.id, ...does, type: "button", class: "wst-btn" }, text));

@@ -559,6 +559,18 @@ def test_every_act_is_in_the_list_by_name(opened):
     assert listed[: len(acts)] == acts
 
 
+def test_a_commit_before_the_entries_shown_is_no_line_at_the_first_of_them(opened):
+    """The leader's log has grown by forty: its newest are shown, and the commit is left of them."""
+    page = opened(scenes.scene(run("quorum").then("publish", count=40)))
+    commit = page.locator(".wst-picture g:has(> text)", has_text=re.compile("^commit 1$"))
+    assert commit.locator("> line").count() == 1
+    page.evaluate(
+        "stage.set(stage.run.states.findIndex(({ lines }) =>"
+        " Object.values(lines.log.ends).some(([, memory]) => memory > 20)))"
+    )
+    assert (commit.count(), commit.locator("> line").count()) == (1, 0)
+
+
 @pytest.mark.slow
 def test_a_toggle_undoes_what_is_so(opened):
     """A crashed node is started by the same mark; the message says what shall be."""

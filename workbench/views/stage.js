@@ -843,11 +843,15 @@ function quorum(view) {
     kids.push(G({ key: `legend ${text}` }, R(x, H - 27, 13, 11, mark === "memory" ? "f-panel k-snd w1" : "f-snd", { rx: 2, style: mark === "memory" ? "stroke-dasharray:3 2" : "" }), T(x + 18, H - 17, text, "s11 m")));
     x += textWidth(text, 11) + 36;
   }
+  const lost = [];
   for (const one of view.flying) {
     const link2 = scene.links?.find((l) => l.id === one.frame.link), e = link2 && ends(link2);
     if (!e) continue;
     const p = one.frame.way === "there" ? one.part : 1 - one.part, inner = link2.from === publisher?.id ? 10 : 6, along = (a, b) => a + (b - a) * p;
-    kids.push(frameMark(view, one, along(e[0] + Math.sign(e[2] - e[0]) * inner, e[2] - Math.sign(e[2] - e[0]) * inner), along(e[1], e[3]), e[2] > e[0] === (one.frame.way === "there"), one.frame.kind !== "message"));
+    const fx = along(e[0] + Math.sign(e[2] - e[0]) * inner, e[2] - Math.sign(e[2] - e[0]) * inner), fy = along(e[1], e[3]);
+    if (one.lost && lost.some(([x2, y]) => Math.hypot(x2 - fx, y - fy) < 16)) continue;
+    if (one.lost) lost.push([fx, fy]);
+    kids.push(frameMark(view, one, fx, fy, e[2] > e[0] === (one.frame.way === "there"), one.frame.kind !== "message"));
   }
   return kids;
 }
@@ -1213,12 +1217,11 @@ function marked(node, found = /* @__PURE__ */ new Set()) {
 }
 function besides(view, drawn) {
   const there = marked(drawn), rest = (view.scene.acts ?? []).filter((act) => act.kind !== "frame" && !there.has(act.id)), row2 = [];
-  const named = (act) => view.scene.nodes.find((one) => one.id === act.on)?.name ?? "";
-  const place = (act) => named(act) ? rest.findIndex((one) => one.on === act.on) : -1;
+  const place = (act) => act.on === "stage" ? -1 : rest.findIndex((one) => one.on === act.on);
   let left = view.W - 24 - 40, last = "";
   for (const act of [...rest].sort((a, b) => place(a) - place(b))) {
     const sets = act.kind !== "button" && act.kind !== "toggle", on = !sets && Boolean(view.state.on?.[act.id]), name = on ? act.undo ?? act.name : act.name, text = sets ? `${name}…` : name;
-    const node = named(act), heads = node !== last && !name.split(" ").includes(node.split(" ").pop());
+    const node = view.scene.nodes.find((one) => one.id === act.on)?.name ?? "", heads = node !== "" && node !== last && !name.split(" ").includes(node.split(" ").pop());
     left -= textWidth(text, 13, 600) + 29 + (heads ? textWidth(`${node}:`, 12) + 12 : 0);
     if (left < 0) return [...row2, h("button", { key: "more", type: "button", class: "wst-btn", "data-ui": "tab", "data-arg": 4, "aria-label": phrase("more-acts") }, "…")];
     if (heads) row2.push(h("span", { key: `of ${node}` }, `${node}:`));

@@ -206,11 +206,16 @@ function quorum(view: View): Kid[] {
     kids.push(G({ key: `legend ${text}` }, R(x, H - 27, 13, 11, mark === "memory" ? "f-panel k-snd w1" : "f-snd", { rx: 2, style: mark === "memory" ? "stroke-dasharray:3 2" : "" }), T(x + 18, H - 17, text, "s11 m")));
     x += textWidth(text, 11) + 36;
   }
+  const lost: [number, number][] = [];
   for (const one of view.flying) {
     const link = scene.links?.find((l) => l.id === one.frame.link), e = link && ends(link);
     if (!e) continue;
     const p = one.frame.way === "there" ? one.part : 1 - one.part, inner = link!.from === publisher?.id ? 10 : 6, along = (a: number, b: number) => a + (b - a) * p;
-    kids.push(frameMark(view, one, along(e[0] + Math.sign(e[2] - e[0]) * inner, e[2] - Math.sign(e[2] - e[0]) * inner), along(e[1], e[3]), (e[2] > e[0]) === (one.frame.way === "there"), one.frame.kind !== "message"));
+    const fx = along(e[0] + Math.sign(e[2] - e[0]) * inner, e[2] - Math.sign(e[2] - e[0]) * inner), fy = along(e[1], e[3]);
+    // What a crash loses all at once is lost in one place: one cross.
+    if (one.lost && lost.some(([x, y]) => Math.hypot(x - fx, y - fy) < 16)) continue;
+    if (one.lost) lost.push([fx, fy]);
+    kids.push(frameMark(view, one, fx, fy, (e[2] > e[0]) === (one.frame.way === "there"), one.frame.kind !== "message"));
   }
   return kids;
 }

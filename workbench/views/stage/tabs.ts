@@ -115,13 +115,12 @@ function marked(node: VNode, found = new Set<unknown>()): Set<unknown> {
 /** What may be done and has no mark in the picture: one row of buttons, as many as it has room for; all are in the list of acts. */
 export function besides(view: View, drawn: VNode): VNode[] {
   const there = marked(drawn), rest = (view.scene.acts ?? []).filter((act) => act.kind !== "frame" && !there.has(act.id)), row: VNode[] = [];
-  const named = (act: Act) => view.scene.nodes.find((one) => one.id === act.on)?.name ?? "";
-  // What is done to no party comes first: behind a party's name it would be one of its acts.
-  const place = (act: Act) => (named(act) ? rest.findIndex((one) => one.on === act.on) : -1);
+  // What is done to the whole comes first: behind a party's name it would be one of its acts.
+  const place = (act: Act) => (act.on === "stage" ? -1 : rest.findIndex((one) => one.on === act.on));
   let left = view.W - 24 - 40, last = "";
   for (const act of [...rest].sort((a, b) => place(a) - place(b))) {
     const sets = act.kind !== "button" && act.kind !== "toggle", on = !sets && Boolean(view.state.on?.[act.id]), name = on ? act.undo ?? act.name : act.name, text = sets ? `${name}…` : name;
-    const node = named(act), heads = node !== last && !name.split(" ").includes(node.split(" ").pop()!);
+    const node = view.scene.nodes.find((one) => one.id === act.on)?.name ?? "", heads = node !== "" && node !== last && !name.split(" ").includes(node.split(" ").pop()!);
     left -= textWidth(text, 13, 600) + 29 + (heads ? textWidth(`${node}:`, 12) + 12 : 0);
     if (left < 0) return [...row, h("button", { key: "more", type: "button", class: "wst-btn", "data-ui": "tab", "data-arg": 4, "aria-label": phrase("more-acts") }, "…")];
     if (heads) row.push(h("span", { key: `of ${node}` }, `${node}:`));

@@ -517,11 +517,11 @@ def test_what_has_no_mark_in_the_picture_stands_under_it_by_its_whole_name(
         mark = page.locator(
             f".wst-picture [data-act='{act['id']}'], .wst-picture [data-knob='{act['id']}']"
         )
-        beside = page.locator(".wst-besides").get_by_text(act["name"], exact=True)
+        beside = page.locator(".wst-actrow").get_by_text(act["name"], exact=True)
         assert mark.count() or beside.is_visible(), act["name"]
     assert [text for text in page.locator(".wst-picture .hit text").all_text_contents()
             if "…" in text] == []  # fmt: skip
-    box, row = page.locator(".wst").bounding_box(), page.locator(".wst-besides")
+    box, row = page.locator(".wst").bounding_box(), page.locator(".wst-actrow")
     if row.count():
         last = row.locator("button").last.bounding_box()
         assert last["x"] + last["width"] <= box["x"] + box["width"]
@@ -529,7 +529,7 @@ def test_what_has_no_mark_in_the_picture_stands_under_it_by_its_whole_name(
 
 def test_an_amount_without_a_knob_is_typed_where_its_button_leads(opened):
     page = opened("valves", width=1180)
-    page.locator(".wst-besides").get_by_text("set max link credit…").click()
+    page.locator(".wst-actrow").get_by_text("set max link credit…").click()
     page.keyboard.type("7")
     page.keyboard.press("Tab")
     page.keyboard.press("Enter")

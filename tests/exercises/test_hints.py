@@ -8,9 +8,7 @@ from workbench.exercises.progress import CONFIDENCES, GUESS, SURE, THINK, Progre
 from workbench.exercises.question import AnswerError, Prediction, Question, Solution
 from workbench.lessons import lesson_01
 from workbench.scenarios import run
-from workbench.scenarios.branches import Branches
 from workbench.scenarios.run import step_of
-from workbench.views.stage_widget import StageWidget
 
 SOLUTION = Solution(answer=7, reason="Seven came.")
 
@@ -207,25 +205,6 @@ def test_a_check_that_gets_another_lesson_s_desk_says_which_one_it_wants():
     assert 'a run of the scenario "race"; this one shows "credit"' in str(verdict)
     assert log.records == []
     assert of_the_race(run("race"), log=log).right is True
-
-
-@checks("01", "of-acts", scenarios=("credit",), acted=True)
-def of_acts(desk):
-    """Is it any run that was acted in?"""
-    return told(run_of(desk).name, True, "It is.")
-
-
-def test_of_a_stage_a_check_judges_what_was_done_on_it():
-    """The acts with which it was given are not the learner's."""
-    log, given = Progress(), run("credit")
-    given = given.act(given.start_seq, "publish")
-    branches = Branches(given)
-    desk = StageWidget(branches)
-    assert of_acts(desk, log=log).right is None
-    assert log.records == []
-    branches.act(given.last, "publish")
-    assert of_acts(StageWidget(branches), log=log).right is True
-    assert of_acts(given, log=log).right is True
 
 
 def test_the_hints_of_lesson_01_are_worked_out_from_the_run():

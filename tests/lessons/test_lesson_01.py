@@ -216,6 +216,20 @@ def test_a_stage_is_judged_by_the_branch_that_it_shows(busy):
     assert judged(check.late_arrivals, desk).right is False
 
 
+def test_what_a_stage_was_given_with_is_not_judged_as_the_learners(granted):
+    """The same run alone is judged as it is; an act on the stage makes it the learner's."""
+    from workbench.views.stage_widget import StageWidget
+
+    log, branches = Progress(), Branches(granted)
+    untouched = check.late_arrivals(StageWidget(branches), log=log)
+    assert (untouched.right, untouched.text) == (None, "Act first: this run is as it began.")
+    assert check.late_arrivals(desk=StageWidget(branches), log=log).right is None
+    assert log.entries == {}
+    assert check.late_arrivals(granted, log=log).right is False
+    branches.act(granted.last, "grant", link_credit=0)
+    assert check.late_arrivals(StageWidget(branches), log=log).right is False
+
+
 def test_fetching_all_in_small_grants_is_recognised(queue):
     """Four flows of at most 3 fetch ten messages."""
     fetched = queue

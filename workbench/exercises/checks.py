@@ -30,12 +30,7 @@ Judge = Callable[..., Verdict]
 
 
 def checks(
-    lesson: str,
-    name: str,
-    *,
-    scenarios: tuple[str, ...] = (),
-    acted: bool = False,
-    hints: tuple[CheckHint, ...] = (),
+    lesson: str, name: str, *, scenarios: tuple[str, ...] = (), hints: tuple[CheckHint, ...] = ()
 ) -> Callable[[Judge], Judge]:
     """Make a check of a function that judges.
 
@@ -47,8 +42,6 @@ def checks(
         name: under which the outcome is kept.
         scenarios: whose stage or run the first argument must be; none if that is not one. With
             anything else the learner is told what is wanted, and nothing is recorded.
-        acted: it judges what a learner has done: a stage that shows the run with which it began,
-            or a run without an action, is not judged yet.
         hints: from a nudge to nearly the answer. A function gets what the check gets.
     """
 
@@ -59,8 +52,7 @@ def checks(
         def check(*args: Any, log: Progress = progress, hints: int = 0, **kwargs: Any) -> Verdict:
             if scenarios and (wrong := _other_desk(args, scenarios)):
                 return not_yet(wrong)
-            early = acted and is_untouched(args[0])
-            verdict = not_yet(say("untouched")) if early else judge(*args, **kwargs)
+            verdict = judge(*args, **kwargs)
             wanted = max(0, min(int(hints), len(ladder)))
             shown = tuple(
                 hint if isinstance(hint, str) else hint(*args, **kwargs) for hint in ladder[:wanted]

@@ -55,6 +55,7 @@ from workbench.exercises.checks import (
     CheckHint,
     Judge,
     checks,
+    is_untouched,
     not_yet,
     run_of,
 )
@@ -376,7 +377,8 @@ class Declared:
 
         Args:
             scenarios: whose stage or run the first argument must be; none if that is not one.
-            acted: see `exercises.checks.checks`.
+            acted: it judges what a learner has done: a stage that shows the run with which it
+                began, or a run without an action, is not judged yet.
             hints: that are worked out; they come after those of the TOML file.
         """
 
@@ -398,10 +400,11 @@ class Declared:
 
             @functools.wraps(find)
             def judge(*args: Any, **kwargs: Any) -> Verdict:
-                found = find(*args, **kwargs)
-                cases = (found,) if isinstance(found, Case) else found
                 named = given(args, kwargs)
                 first = next(iter(named.values()))
+                early = acted and is_untouched(first)
+                found = case("untouched") if early else find(*args, **kwargs)
+                cases = (found,) if isinstance(found, Case) else found
                 about = cases[0].about
                 if about is None:
                     about = run_of(first).name if scenarios else first
@@ -412,7 +415,7 @@ class Declared:
                 return judged(about, right, text, cases[0].belief)
 
             ladder = (*words.get("hints", ()), *map(hinted, hints))
-            check = checks(self.number, name, scenarios=scenarios, acted=acted, hints=ladder)(judge)
+            check = checks(self.number, name, scenarios=scenarios, hints=ladder)(judge)
             setattr(self.check, find.__name__, check)
             return check
 

@@ -173,6 +173,7 @@ class FrozenWire(StageWidget):
             points = live.wire.breakpoints
             if points:
                 yield act("clear", "button", "stage", say("act.clear", points="; ".join(points)))
+        # In order of weight: a narrow page shows the first of them.
         for name in self._open:
             if name != self.connection:
                 yield act(f"show:{name}", "button", "stage", say("act.show", name=name))

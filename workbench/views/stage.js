@@ -226,8 +226,9 @@ function knob(view, act, x, y, r, role, value, width = 120) {
     T(x, y + r + (r < 28 ? 15 : 19), fit(name, width, size), `mid s${size} m`)
   );
 }
+var nameNow = (view, act) => act.kind === "toggle" && view.state.on?.[act.id] ? act.undo ?? act.name : act.name;
 function button(view, act, x, y, w, adds = false) {
-  const on = act.kind === "toggle" && Boolean(view.state.on?.[act.id]), name = on ? act.undo ?? act.name : act.name;
+  const on = Boolean(view.state.on?.[act.id]), name = nameNow(view, act);
   view.labels.take(x, y, x + w, y + 28);
   const plus = adds && (w <= 56 || textWidth(name, sizeIn(name, w - 34), 650) <= w - 34);
   const room = w - (plus ? 34 : 14), size = sizeIn(name, room), text = room > 22 ? fit(name, room, size, 650) : "";
@@ -239,6 +240,7 @@ function button(view, act, x, y, w, adds = false) {
     text !== name && h("title", {}, name)
   );
 }
+var fits = (name, width) => textWidth(name, 11, 650) <= width - 14;
 var buttonWidth = (name, plus) => Math.ceil(textWidth(name, 12, 650)) + (plus ? 40 : 20);
 function frameMark(view, { frame, held, lost, behind }, x, y, right, small = false) {
   if (behind) return null;
@@ -636,8 +638,8 @@ function bars(view, line, x, width, rowY, bottom) {
     }
     kids.push(G({ key: `log ${end.id}`, role: "img", "aria-label": phrase("log-of", { name: end.name, disk, memory }) }, cells));
   });
-  const committed = Math.max(low, state.commit ?? 0), flip = committed - low > all * 0.6, words = phrase("commit-at", { index: state.commit ?? 0 });
-  const mark = committed > (state.commit ?? 0) ? P("M7 9v14l-12 -7z", "f-flow") : [L(0, 18, 0, bottom - 44, "k-flow w4"), P("M-7 9h14v8l-7 6l-7 -6z", "f-flow")];
+  const index = state.commit ?? 0, committed = Math.max(low, index), flip = committed - low > all * 0.6, words = phrase("commit-at", { index });
+  const mark = index < low ? P("M7 9v14l-12 -7z", "f-flow") : [L(0, 18, 0, bottom - 44, "k-flow w4"), P("M-7 9h14v8l-7 6l-7 -6z", "f-flow")];
   kids.push(G({ key: "commit", class: "glide", style: at(X(committed), 0) }, mark, T(flip ? -12 : 12, 20, words, `s12 b n c-flow halo ${flip ? "end" : ""}`)));
   const mine = view.rule ? state.rules?.[view.rule] : void 0;
   if (mine) kids.push(G({ key: "theirs", class: "glide", style: at(X(Math.max(low, Math.min(high, mine.limit))), 0) }, L(0, 26, 0, bottom - 44, "k-alt w4 dashes"), T(10, 40, phrase(view.scene.theirs ? "their-rule-at" : "your-rule-at", { index: mine.limit }), "s12 b n c-alt halo")));
@@ -656,12 +658,12 @@ function bars(view, line, x, width, rowY, bottom) {
 var EDGE = 12;
 var FRAME_GAP = 27;
 var WIDEST_KNOB = 1e3;
-function offered(view, on, most, room = Infinity) {
+function offered(view, on, most, room = Infinity, besideKnob = room) {
   const all = actsOn(view, on), knobs = all.filter((act) => act.kind === "knob" && (act.max ?? 10) - (act.min ?? 0) <= WIDEST_KNOB).slice(0, 2);
-  return { knobs, buttons: knobs.length > 1 ? [] : all.filter((act) => act.kind === "button" && textWidth(act.name, 11, 650) + 14 <= room).slice(0, most) };
+  return { knobs, buttons: knobs.length > 1 ? [] : all.filter((act) => act.kind === "button" && fits(act.name, knobs.length ? besideKnob : room)).slice(0, most) };
 }
 function party(view, node, { x, y, w, h: high }) {
-  const state = view.state.nodes?.[node.id] ?? {}, low = high < 120, besideKnob = w - (low ? 68 : 76), { knobs, buttons } = offered(view, node.id, low ? 1 : 2, actsOn(view, node.id, "knob").length ? besideKnob : low ? Infinity : w - 20), facts = [...state.facts ?? []], kids = [];
+  const state = view.state.nodes?.[node.id] ?? {}, low = high < 120, besideKnob = w - (low ? 68 : 76), { knobs, buttons } = offered(view, node.id, low ? 1 : 2, low ? Infinity : w - 20, besideKnob), facts = [...state.facts ?? []], kids = [];
   kids.push(nodeBox(view, node, x, y, w, high));
   const fact = (text, i, left, at2, c = "") => T(left, at2, text, `s12 n m ${c}`, { key: `fact ${i}` });
   if (facts.length && textWidth(facts[0], 12) + textWidth(node.name, 13, 650) < w - 32 && (knobs.length || low || buttons.length > 1)) kids.push(fact(facts.shift(), 9, x + w - 12, y + 25, "end"));
@@ -973,7 +975,7 @@ function gauge(view) {
     }
     const words = vessel.text ?? "", most = qx - EDGE - 20;
     if (words) kids.push(pill(view, "vessel pill", qx - 16 - Math.min(most, textWidth(words, 12, 650) + 38), several ? H - 27 : H - 70, vessel.stopped ? { blocked: words } : { going: words }, most));
-    actsOn(view, b.id).filter((act) => act.kind === "toggle" || act.kind === "button").slice(0, 2).forEach((act, i) => kids.push(button(view, act, qx + qw + 16, H - 84 - i * 34, side - 16)));
+    actsOn(view, b.id).filter((act) => (act.kind === "toggle" || act.kind === "button") && fits(act.name, side - 16)).slice(0, 2).forEach((act, i) => kids.push(button(view, act, qx + qw + 16, H - 84 - i * 34, side - 16)));
     (state.nodes?.[b.id]?.facts ?? []).slice(0, 2).forEach((fact, i) => kids.push(T(qx + qw + 16, H - 38 + i * 16, fit(fact, side - 16, 12), "s12 n m", { key: `qf${i}` })));
   }
   return [kids, flown];
@@ -1216,18 +1218,20 @@ function marked(node, found = /* @__PURE__ */ new Set()) {
   node.kids.forEach((kid) => typeof kid !== "string" && marked(kid, found));
   return found;
 }
-function besides(view, drawn) {
+var partyOf = (view, act) => view.scene.nodes.find((one) => one.id === act.on)?.name ?? "";
+var isSet = (act) => ["knob", "handle", "text"].includes(act.kind);
+function actRow(view, drawn) {
   const there = marked(drawn), rest = (view.scene.acts ?? []).filter((act) => act.kind !== "frame" && !there.has(act.id)), row2 = [];
   const place = (act) => act.on === "stage" ? -1 : rest.findIndex((one) => one.on === act.on);
   let left = view.W - 24 - 40, last = "";
   for (const act of [...rest].sort((a, b) => place(a) - place(b))) {
-    const sets = act.kind !== "button" && act.kind !== "toggle", on = !sets && Boolean(view.state.on?.[act.id]), name = on ? act.undo ?? act.name : act.name, text = sets ? `${name}…` : name;
-    const node = view.scene.nodes.find((one) => one.id === act.on)?.name ?? "", heads = node !== "" && node !== last && !name.split(" ").includes(node.split(" ").pop());
-    left -= textWidth(text, 13, 600) + 29 + (heads ? textWidth(`${node}:`, 12) + 12 : 0);
+    const name = nameNow(view, act), text = isSet(act) ? `${name}…` : name, party2 = partyOf(view, act);
+    const heads = party2 !== "" && party2 !== last && !name.split(" ").includes(party2.split(" ").pop());
+    left -= textWidth(text, 13, 600) + 29 + (heads ? textWidth(`${party2}:`, 12) + 12 : 0);
     if (left < 0) return [...row2, h("button", { key: "more", type: "button", class: "wst-btn", "data-ui": "tab", "data-arg": 4, "aria-label": phrase("more-acts") }, "…")];
-    if (heads) row2.push(h("span", { key: `of ${node}` }, `${node}:`));
-    last = node;
-    const does = sets ? { "data-ui": "set", "data-arg": act.id } : hit(view, act.id, null, name, { "aria-pressed": act.kind === "toggle" ? String(on) : null });
+    if (heads) row2.push(h("span", { key: `of ${party2}` }, `${party2}:`));
+    last = party2;
+    const does = isSet(act) ? { "data-ui": "set", "data-arg": act.id } : hit(view, act.id, null, name, { "aria-pressed": act.kind === "toggle" ? String(Boolean(view.state.on?.[act.id])) : null });
     row2.push(h("button", { key: act.id, ...does, type: "button", class: "wst-btn" }, text));
   }
   return row2;
@@ -1237,15 +1241,15 @@ function actList(view, why) {
   const off = (act) => view.state.off?.[act.id] ?? why, note = (act) => off(act) && h("small", {}, off(act));
   for (const act of view.scene.acts ?? []) {
     if (act.kind === "frame") continue;
-    const where = view.scene.nodes.find((node) => node.id === act.on)?.name ?? "", text = act.kind === "text", set = text || act.kind === "knob" || act.kind === "handle";
-    const now = view.preview[act.id] ?? (act.kind === "handle" ? view.state.links?.[act.on]?.latency : values[act.id]) ?? act.min ?? 0, on = view.state.on?.[act.id];
+    const where = partyOf(view, act), text = act.kind === "text", set = isSet(act), name = nameNow(view, act);
+    const now = view.preview[act.id] ?? (act.kind === "handle" ? view.state.links?.[act.on]?.latency : values[act.id]) ?? act.min ?? 0;
     rows2.push(h(
       "div",
       { key: act.id, class: "act" },
-      h("label", {}, where ? `${where}: ` : "", h("b", {}, on ? act.undo ?? act.name : act.name)),
+      h("label", {}, where ? `${where}: ` : "", h("b", {}, name)),
       text && h("input", { type: "text", class: "words", "data-set": act.id, placeholder: act.hint ?? null, "aria-label": act.name }),
       set && !text && h("input", { type: "number", min: act.min ?? 0, max: act.max ?? 1e6, "data-set": act.id, value: now, "aria-label": act.name }),
-      h("button", { type: "button", class: "wst-btn", "data-do": act.id, "aria-disabled": off(act) ? "true" : null, "aria-label": phrase(set ? "send-act" : "do-act", { act: on ? act.undo ?? act.name : act.name }) }, phrase(set ? "send" : "do")),
+      h("button", { type: "button", class: "wst-btn", "data-do": act.id, "aria-disabled": off(act) ? "true" : null, "aria-label": phrase(set ? "send-act" : "do-act", { act: name }) }, phrase(set ? "send" : "do")),
       note(act)
     ));
   }
@@ -1427,7 +1431,7 @@ var Stage = class {
   skipped = false;
   urged = false;
   folded = true;
-  besides = false;
+  hasRow = false;
   drag = null;
   dragged = false;
   note = null;
@@ -2051,14 +2055,14 @@ var Stage = class {
     return { run, runs, t, step: i - this.first, row: run.steps[i]?.row, number: i + (this.scene.first ?? 1), zero: this.zero, from, ends: this.most, curtain, playing, slow, width: line, uid, folded, chip: begins > 0 ? this.scene.set_up ?? phrase("set-up-steps", { steps: begins }) : "" };
   }
   view() {
-    const W = this.W, H = 392 + Math.round(clamp((W - 1e3) * 0.4, 0, 120)) - (this.besides ? ROW2 : 0);
+    const W = this.W, H = 392 + Math.round(clamp((W - 1e3) * 0.4, 0, 120)) - (this.hasRow ? ROW2 : 0);
     return { scene: this.scene, run: this.run, state: this.run.states[this.i] ?? {}, t: this.t, flying: this.flights(), W, H, preview: this.preview, hover: this.hover, rule: this.rule, asking: this.asking, labels: new Labels(W, H), uid: this.uid, small: W < 720 };
   }
   /** The picture, and the acts that it has no room for: once they have a row, it stays, and the picture is as much lower. */
   pictured() {
-    const view = this.view(), drawn = picture(view), row2 = this.options.send ? besides(view, drawn) : [];
-    if (!row2.length || this.besides) return [view, drawn, row2];
-    this.besides = true;
+    const view = this.view(), drawn = picture(view), row2 = this.options.send ? actRow(view, drawn) : [];
+    if (!row2.length || this.hasRow) return [view, drawn, row2];
+    this.hasRow = true;
     return this.pictured();
   }
   /** The last step up to now that has something. */
@@ -2074,7 +2078,7 @@ var Stage = class {
     const tree = [
       strip({ scene, state: view.state, branch: this.run.branch, question: scene.question ?? null, picked: this.picked, answer: this.answer, skipped: this.skipped, verdict: this.verdict, shown: this.passed, playing, rule: this.rule, urged: this.urged }),
       h("svg", { key: "picture", class: "wst-picture", viewBox: `0 0 ${view.W} ${view.H}`, width: this.shown, height: Math.round(view.H * this.shown / view.W), role: "group", "aria-label": phrase("the-picture", { title: scene.title }) }, patterns(this.uid), drawn),
-      ...this.besides ? [h("div", { key: "besides", class: "wst-besides", role: "group", "aria-label": TABS[4] }, row2)] : [],
+      ...this.hasRow ? [h("div", { key: "actrow", class: "wst-actrow", style: `height:${ROW2}px`, role: "group", "aria-label": TABS[4] }, row2)] : [],
       h(
         "div",
         { key: "say", class: `wst-say ${(said2?.sentence?.length ?? 0) * (formula ? 1.75 : 1) > view.W / 5.2 ? "long" : ""}` },

@@ -3,7 +3,7 @@
 import { h, type Kid, type VNode } from "./dom";
 import { clamp, fit, sizeIn, textWidth } from "./geometry";
 import { bars, numberLine } from "./lines";
-import { actsOn, at, button, buttonWidth, C, diskMark, dots, frameMark, G, items, knob, L, nodeBox, onWire, P, pill, R, T, toggle, tone, TONES, valveMark, wireMark, type View, type Wire } from "./marks";
+import { actsOn, at, button, buttonWidth, C, diskMark, dots, fits, frameMark, G, items, knob, L, nodeBox, onWire, P, pill, R, T, toggle, tone, TONES, valveMark, wireMark, type View, type Wire } from "./marks";
 import type { Act, Gauge, Link, Node } from "./types";
 import { phrase } from "./words";
 
@@ -16,15 +16,15 @@ interface Box { x: number; y: number; w: number; h: number }
 /** A knob with a wider range is turned badly: its amount is typed. */
 const WIDEST_KNOB = 1000;
 
-/** Acts of a node that it has room for; the others stand under the picture. `room`: for a button's name. */
-function offered(view: View, on: string, most: number, room = Infinity): { knobs: Act[]; buttons: Act[] } {
+/** Acts of a node that it has room for; the others stand under the picture. `room`: for a button. */
+function offered(view: View, on: string, most: number, room = Infinity, besideKnob = room): { knobs: Act[]; buttons: Act[] } {
   const all = actsOn(view, on), knobs = all.filter((act) => act.kind === "knob" && (act.max ?? 10) - (act.min ?? 0) <= WIDEST_KNOB).slice(0, 2);
-  return { knobs, buttons: knobs.length > 1 ? [] : all.filter((act) => act.kind === "button" && textWidth(act.name, 11, 650) + 14 <= room).slice(0, most) };
+  return { knobs, buttons: knobs.length > 1 ? [] : all.filter((act) => act.kind === "button" && fits(act.name, knobs.length ? besideKnob : room)).slice(0, most) };
 }
 
 /** What the learner can do at a node and what it shows; the box gives the room, the pill stands on its lower edge. */
 function party(view: View, node: Node, { x, y, w, h: high }: Box): Kid {
-  const state = view.state.nodes?.[node.id] ?? {}, low = high < 120, besideKnob = w - (low ? 68 : 76), { knobs, buttons } = offered(view, node.id, low ? 1 : 2, actsOn(view, node.id, "knob").length ? besideKnob : low ? Infinity : w - 20), facts = [...(state.facts ?? [])], kids: Kid[] = [];
+  const state = view.state.nodes?.[node.id] ?? {}, low = high < 120, besideKnob = w - (low ? 68 : 76), { knobs, buttons } = offered(view, node.id, low ? 1 : 2, low ? Infinity : w - 20, besideKnob), facts = [...(state.facts ?? [])], kids: Kid[] = [];
   kids.push(nodeBox(view, node, x, y, w, high));
   const fact = (text: string, i: number, left: number, at: number, c = ""): VNode => T(left, at, text, `s12 n m ${c}`, { key: `fact ${i}` });
   if (facts.length && textWidth(facts[0], 12) + textWidth(node.name, 13, 650) < w - 32 && (knobs.length || low || buttons.length > 1)) kids.push(fact(facts.shift()!, 9, x + w - 12, y + 25, "end"));
@@ -322,7 +322,7 @@ function gauge(view: View): Kid[] {
     }
     const words = vessel.text ?? "", most = qx - EDGE - 20;
     if (words) kids.push(pill(view, "vessel pill", qx - 16 - Math.min(most, textWidth(words, 12, 650) + 38), several ? H - 27 : H - 70, vessel.stopped ? { blocked: words } : { going: words }, most));
-    actsOn(view, b.id).filter((act) => act.kind === "toggle" || act.kind === "button").slice(0, 2).forEach((act, i) => kids.push(button(view, act, qx + qw + 16, H - 84 - i * 34, side - 16)));
+    actsOn(view, b.id).filter((act) => (act.kind === "toggle" || act.kind === "button") && fits(act.name, side - 16)).slice(0, 2).forEach((act, i) => kids.push(button(view, act, qx + qw + 16, H - 84 - i * 34, side - 16)));
     (state.nodes?.[b.id]?.facts ?? []).slice(0, 2).forEach((fact, i) => kids.push(T(qx + qw + 16, H - 38 + i * 16, fit(fact, side - 16, 12), "s12 n m", { key: `qf${i}` })));
   }
   return [kids, flown];

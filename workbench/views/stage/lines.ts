@@ -288,9 +288,9 @@ export function bars(view: View, line: Line, x: number, width: number, rowY: (i:
     }
     kids.push(G({ key: `log ${end.id}`, role: "img", "aria-label": phrase("log-of", { name: end.name, disk, memory }) }, cells));
   });
-  const committed = Math.max(low, state.commit ?? 0), flip = committed - low > all * 0.6, words = phrase("commit-at", { index: state.commit ?? 0 });
+  const index = state.commit ?? 0, committed = Math.max(low, index), flip = committed - low > all * 0.6, words = phrase("commit-at", { index });
   // A commit before the entries that are shown is where its arrow points, not at the first of them.
-  const mark = committed > (state.commit ?? 0) ? P("M7 9v14l-12 -7z", "f-flow") : [L(0, 18, 0, bottom - 44, "k-flow w4"), P("M-7 9h14v8l-7 6l-7 -6z", "f-flow")];
+  const mark = index < low ? P("M7 9v14l-12 -7z", "f-flow") : [L(0, 18, 0, bottom - 44, "k-flow w4"), P("M-7 9h14v8l-7 6l-7 -6z", "f-flow")];
   kids.push(G({ key: "commit", class: "glide", style: at(X(committed), 0) }, mark, T(flip ? -12 : 12, 20, words, `s12 b n c-flow halo ${flip ? "end" : ""}`)));
   const mine = view.rule ? state.rules?.[view.rule] : undefined;
   if (mine) kids.push(G({ key: "theirs", class: "glide", style: at(X(Math.max(low, Math.min(high, mine.limit))), 0) }, L(0, 26, 0, bottom - 44, "k-alt w4 dashes"), T(10, 40, phrase(view.scene.theirs ? "their-rule-at" : "your-rule-at", { index: mine.limit }), "s12 b n c-alt halo")));

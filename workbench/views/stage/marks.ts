@@ -103,9 +103,12 @@ export function knob(view: View, act: Act, x: number, y: number, r: number, role
     T(x, y + r + (r < 28 ? 15 : 19), fit(name, width, size), `mid s${size} m`));
 }
 
+/** What an act is called now: of a toggle that is on, how it is undone. */
+export const nameNow = (view: View, act: Act): string => (act.kind === "toggle" && view.state.on?.[act.id] ? act.undo ?? act.name : act.name);
+
 /** A button in the picture: a plus before what adds, unless the name takes all of the room; where there is none for a name, alone. */
 export function button(view: View, act: Act, x: number, y: number, w: number, adds = false): VNode {
-  const on = act.kind === "toggle" && Boolean(view.state.on?.[act.id]), name = on ? act.undo ?? act.name : act.name;
+  const on = Boolean(view.state.on?.[act.id]), name = nameNow(view, act);
   view.labels.take(x, y, x + w, y + 28);
   const plus = adds && (w <= 56 || textWidth(name, sizeIn(name, w - 34), 650) <= w - 34);
   const room = w - (plus ? 34 : 14), size = sizeIn(name, room), text = room > 22 ? fit(name, room, size, 650) : "";
@@ -113,6 +116,9 @@ export function button(view: View, act: Act, x: number, y: number, w: number, ad
     R(x, y, w, 28, "face", { rx: adds ? 14 : 8 }), plus && P(`M${x + (text ? 16 : w / 2)} ${y + 8}v12m-6 -6h12`, "k-ink w2"),
     text && T(x + (plus ? 28 + room / 2 : w / 2), y + 18.5, text, `mid s${size} b`), text !== name && h("title", {}, name));
 }
+
+/** Whether a button of that width has room for a name. */
+export const fits = (name: string, width: number): boolean => textWidth(name, 11, 650) <= width - 14;
 
 /** How wide a button must be. */
 export const buttonWidth = (name: string, plus: boolean): number => Math.ceil(textWidth(name, 12, 650)) + (plus ? 40 : 20);

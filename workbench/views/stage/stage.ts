@@ -7,7 +7,7 @@ import { FRAME_GAP, picture } from "./layouts";
 import { patterns, type View } from "./marks";
 import { flying, resolve, stepAt, type Run } from "./run";
 import { differs, isTall, strip, type Answer } from "./strip";
-import { actList, besides, counters, form, help, log, logLines, octets, rowOf, sequence, shared, TABS, wanted, type Code } from "./tabs";
+import { actList, actRow, counters, form, help, log, logLines, octets, rowOf, sequence, shared, TABS, wanted, type Code } from "./tabs";
 import { transport, xToTime, type Time } from "./transport";
 import type { Act, Message, Reply, Scene, Step, Verdict } from "./types";
 import { phrase } from "./words";
@@ -65,7 +65,7 @@ export class Stage {
   private skipped = false;
   private urged = false;
   private folded = true;
-  private besides = false;
+  private hasRow = false;
   private drag: Drag | null = null;
   private dragged = false;
   private note: { text: string; x: number; y: number } | null = null;
@@ -565,15 +565,15 @@ export class Stage {
 
   private view(): View {
     // From 1,000 px on the picture grows in height too.
-    const W = this.W, H = 392 + Math.round(clamp((W - 1000) * 0.4, 0, 120)) - (this.besides ? ROW : 0);
+    const W = this.W, H = 392 + Math.round(clamp((W - 1000) * 0.4, 0, 120)) - (this.hasRow ? ROW : 0);
     return { scene: this.scene, run: this.run, state: this.run.states[this.i] ?? {}, t: this.t, flying: this.flights(), W, H, preview: this.preview, hover: this.hover, rule: this.rule, asking: this.asking, labels: new Labels(W, H), uid: this.uid, small: W < 720 };
   }
 
   /** The picture, and the acts that it has no room for: once they have a row, it stays, and the picture is as much lower. */
   private pictured(): [View, VNode, VNode[]] {
-    const view = this.view(), drawn = picture(view), row = this.options.send ? besides(view, drawn) : [];
-    if (!row.length || this.besides) return [view, drawn, row];
-    this.besides = true;
+    const view = this.view(), drawn = picture(view), row = this.options.send ? actRow(view, drawn) : [];
+    if (!row.length || this.hasRow) return [view, drawn, row];
+    this.hasRow = true;
     return this.pictured();
   }
 
@@ -591,7 +591,7 @@ export class Stage {
     const tree: VNode[] = [
       strip({ scene, state: view.state, branch: this.run.branch, question: scene.question ?? null, picked: this.picked, answer: this.answer, skipped: this.skipped, verdict: this.verdict, shown: this.passed, playing, rule: this.rule, urged: this.urged }),
       h("svg", { key: "picture", class: "wst-picture", viewBox: `0 0 ${view.W} ${view.H}`, width: this.shown, height: Math.round(view.H * this.shown / view.W), role: "group", "aria-label": phrase("the-picture", { title: scene.title }) }, patterns(this.uid), drawn),
-      ...(this.besides ? [h("div", { key: "besides", class: "wst-besides", role: "group", "aria-label": TABS[4] }, row)] : []),
+      ...(this.hasRow ? [h("div", { key: "actrow", class: "wst-actrow", style: `height:${ROW}px`, role: "group", "aria-label": TABS[4] }, row)] : []),
       h("div", { key: "say", class: `wst-say ${(said?.sentence?.length ?? 0) * (formula ? 1.75 : 1) > view.W / 5.2 ? "long" : ""}` }, h("div", { class: "wst-sentence", "aria-live": playing ? "off" : "polite" }, said?.sentence ?? ""),
         formula && h("div", { class: "wst-formula" }, formula.text, (formula.note || clause) && h("small", { title: formula.note ?? null }, formula.note, formula.note && clause && " · ", clause))),
       transport(this.time()),

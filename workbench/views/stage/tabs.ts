@@ -2,7 +2,7 @@
 
 import { h, type Kid, type VNode } from "./dom";
 import { clamp, fit, Labels, ms, round, textWidth, widest } from "./geometry";
-import { actsOfFrame, at, C, G, hit, L, P, R, T, type View } from "./marks";
+import { actsOfFrame, at, C, G, hit, L, nameNow, P, R, T, type View } from "./marks";
 import type { Act, Frame, Kind, Parameter, Scene, Step, Value } from "./types";
 import { phrase, phrases } from "./words";
 
@@ -112,20 +112,25 @@ function marked(node: VNode, found = new Set<unknown>()): Set<unknown> {
   return found;
 }
 
+const partyOf = (view: View, act: Act): string => view.scene.nodes.find((one) => one.id === act.on)?.name ?? "";
+/** Whether an act needs a value: an amount, or words. */
+const isSet = (act: Act): boolean => ["knob", "handle", "text"].includes(act.kind);
+
 /** What may be done and has no mark in the picture: one row of buttons, as many as it has room for; all are in the list of acts. */
-export function besides(view: View, drawn: VNode): VNode[] {
+export function actRow(view: View, drawn: VNode): VNode[] {
   const there = marked(drawn), rest = (view.scene.acts ?? []).filter((act) => act.kind !== "frame" && !there.has(act.id)), row: VNode[] = [];
   // What is done to the whole comes first: behind a party's name it would be one of its acts.
   const place = (act: Act) => (act.on === "stage" ? -1 : rest.findIndex((one) => one.on === act.on));
+  // Of the width, the margins and the button for more; of each button, its own margins and the gap behind it.
   let left = view.W - 24 - 40, last = "";
   for (const act of [...rest].sort((a, b) => place(a) - place(b))) {
-    const sets = act.kind !== "button" && act.kind !== "toggle", on = !sets && Boolean(view.state.on?.[act.id]), name = on ? act.undo ?? act.name : act.name, text = sets ? `${name}…` : name;
-    const node = view.scene.nodes.find((one) => one.id === act.on)?.name ?? "", heads = node !== "" && node !== last && !name.split(" ").includes(node.split(" ").pop()!);
-    left -= textWidth(text, 13, 600) + 29 + (heads ? textWidth(`${node}:`, 12) + 12 : 0);
+    const name = nameNow(view, act), text = isSet(act) ? `${name}…` : name, party = partyOf(view, act);
+    const heads = party !== "" && party !== last && !name.split(" ").includes(party.split(" ").pop()!);
+    left -= textWidth(text, 13, 600) + 29 + (heads ? textWidth(`${party}:`, 12) + 12 : 0);
     if (left < 0) return [...row, h("button", { key: "more", type: "button", class: "wst-btn", "data-ui": "tab", "data-arg": 4, "aria-label": phrase("more-acts") }, "…")];
-    if (heads) row.push(h("span", { key: `of ${node}` }, `${node}:`));
-    last = node;
-    const does = sets ? { "data-ui": "set", "data-arg": act.id } : hit(view, act.id, null, name, { "aria-pressed": act.kind === "toggle" ? String(on) : null });
+    if (heads) row.push(h("span", { key: `of ${party}` }, `${party}:`));
+    last = party;
+    const does = isSet(act) ? { "data-ui": "set", "data-arg": act.id } : hit(view, act.id, null, name, { "aria-pressed": act.kind === "toggle" ? String(Boolean(view.state.on?.[act.id])) : null });
     row.push(h("button", { key: act.id, ...does, type: "button", class: "wst-btn" }, text));
   }
   return row;
@@ -137,10 +142,10 @@ export function actList(view: View, why: string | null): Kid {
   const off = (act: Act) => view.state.off?.[act.id] ?? why, note = (act: Act) => off(act) && h("small", {}, off(act));
   for (const act of view.scene.acts ?? []) {
     if (act.kind === "frame") continue;
-    const where = view.scene.nodes.find((node) => node.id === act.on)?.name ?? "", text = act.kind === "text", set = text || act.kind === "knob" || act.kind === "handle";
-    const now = view.preview[act.id] ?? (act.kind === "handle" ? view.state.links?.[act.on]?.latency : values[act.id]) ?? act.min ?? 0, on = view.state.on?.[act.id];
-    rows.push(h("div", { key: act.id, class: "act" }, h("label", {}, where ? `${where}: ` : "", h("b", {}, on ? act.undo ?? act.name : act.name)),
-      text && h("input", { type: "text", class: "words", "data-set": act.id, placeholder: act.hint ?? null, "aria-label": act.name }), set && !text && h("input", { type: "number", min: act.min ?? 0, max: act.max ?? 1e6, "data-set": act.id, value: now, "aria-label": act.name }), h("button", { type: "button", class: "wst-btn", "data-do": act.id, "aria-disabled": off(act) ? "true" : null, "aria-label": phrase(set ? "send-act" : "do-act", { act: on ? act.undo ?? act.name : act.name }) }, phrase(set ? "send" : "do")), note(act)));
+    const where = partyOf(view, act), text = act.kind === "text", set = isSet(act), name = nameNow(view, act);
+    const now = view.preview[act.id] ?? (act.kind === "handle" ? view.state.links?.[act.on]?.latency : values[act.id]) ?? act.min ?? 0;
+    rows.push(h("div", { key: act.id, class: "act" }, h("label", {}, where ? `${where}: ` : "", h("b", {}, name)),
+      text && h("input", { type: "text", class: "words", "data-set": act.id, placeholder: act.hint ?? null, "aria-label": act.name }), set && !text && h("input", { type: "number", min: act.min ?? 0, max: act.max ?? 1e6, "data-set": act.id, value: now, "aria-label": act.name }), h("button", { type: "button", class: "wst-btn", "data-do": act.id, "aria-disabled": off(act) ? "true" : null, "aria-label": phrase(set ? "send-act" : "do-act", { act: name }) }, phrase(set ? "send" : "do")), note(act)));
   }
   const flights = view.flying.filter((one) => !one.lost);
   for (const { frame, held } of flights.slice(0, 40)) {

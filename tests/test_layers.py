@@ -178,6 +178,13 @@ def nodes_of(source: str) -> tuple[ast.AST, ...]:
     return tuple(ast.walk(ast.parse(source)))
 
 
+@pytest.fixture(scope="module", autouse=True)
+def nothing_kept() -> Iterator[None]:
+    """A million nodes: the garbage collector would go through them in every test that follows."""
+    yield
+    nodes_of.cache_clear()
+
+
 def imports_of(source: str, module: str) -> Iterator[Import]:
     """Yield every import in a file, those inside functions too, with relative ones resolved."""
     package = ["workbench", *module.split(".")[:-1]]

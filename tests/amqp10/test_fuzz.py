@@ -72,8 +72,6 @@ def nothing_left():
     """What other tests have left is none of the collector's business meanwhile: it takes time."""
     gc.collect()
     gc.freeze()
-    yield
-    gc.unfreeze()
 
 
 @pytest.mark.usefixtures("nothing_left")

@@ -728,7 +728,8 @@ def test_a_note_is_whole_whatever_it_says_and_however_the_page_changes(opened):
                      stage.el.querySelector(".wst-tabs button:last-child"))""")
     for width in (830, 640):
         page.set_viewport_size({"width": width, "height": 600})
-        page.wait_for_function("(width) => stage.el.offsetWidth === width", arg=width)
+        # Not the stage's own width: it has that a moment before it is drawn for it.
+        page.wait_for_selector(f".wst-picture[width='{width - 2}']")
         note = page.get_by_role("alert")
         box, stage = note.bounding_box(), page.locator(".wst").bounding_box()
         assert stage["x"] <= box["x"]

@@ -10,7 +10,7 @@ import pytest
 from tests.patience import TIMEOUT_S, until
 from workbench.exercises.progress import Progress
 from workbench.exercises.question import NotYetError, Prediction
-from workbench.lessons.lesson_11 import check, fill, heartbeats, predict
+from workbench.lessons.lesson_11 import check, fill, first_grant, heartbeats, predict
 from workbench.lessons.table import lesson_numbered
 from workbench.net.background import background
 from workbench.net.serve import serve
@@ -244,6 +244,17 @@ def test_the_client_s_counters_are_a_shadow_s(server, wire):
     assert solution.answer == predict.whose_ledger.words["choices"]["shadow"]
     assert "ledger_source='shadow'" in solution.reason
     assert "empty frame" in heartbeats(server)
+
+
+def test_the_whole_trace_opens_where_credit_is_first_granted(server, wire):
+    """Before it there are no counters to look at; without a client there is no such row."""
+    assert first_grant([]) is None
+    wire.free_run()
+    server.job.wait(TIMEOUT_S)
+    rows = server.rows()
+    opens = next(row for row in rows if row.seq == first_grant(rows))
+    assert (opens.kind, opens.from_peer, opens.frame["link_credit"]) == ("flow", "client", CREDIT)
+    assert {row.kind for row in rows if row.seq < opens.seq} >= {"open", "begin", "attach"}
 
 
 def test_a_proxy_has_one_row_for_a_frame(server, wire):

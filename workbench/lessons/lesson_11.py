@@ -19,7 +19,7 @@ from workbench.trace.schema import BROKER, CLIENT, OBSERVED, OWN, RECEIVED, SENT
 
 from .declare import Case, Declared, Facts, case, facts
 
-__all__ = ["check", "fill", "heartbeats", "predict"]
+__all__ = ["check", "fill", "first_grant", "heartbeats", "predict"]
 
 lesson = Declared("11")
 predict, check, say = lesson.predict, lesson.check, lesson.say
@@ -50,6 +50,11 @@ def heartbeats(server: Any) -> str:
     ]
     to_client = sum(row.from_peer == BROKER for row in arrived)
     return say("beats", n=len(arrived), clients=to_client, broker=len(arrived) - to_client)
+
+
+def first_grant(rows: Sequence[Row]) -> int | None:
+    """Number of the row in which a client first grants credit: from there both ends count."""
+    return next((row.seq for row in _flows(rows)), None)
 
 
 # -- what is asked

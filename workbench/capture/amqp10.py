@@ -8,7 +8,14 @@ from functools import cache
 from workbench.amqp10.frame import Frame, ProtocolHeader
 from workbench.amqp10.observer import ConnectionObserver, ObservedScope
 from workbench.amqp10.performatives import Open
-from workbench.capture.decoder import BothDirections, DecodedFrame, Found, FrameRecord
+from workbench.capture.decoder import (
+    BothDirections,
+    DecodedFrame,
+    Found,
+    FrameRecord,
+    unknown_at,
+    without_header,
+)
 from workbench.capture.redact import Redactor
 from workbench.capture.report import ConnectionReport, LinkReport
 from workbench.capture.splitter import MAX_FRAME, FrameSplitter
@@ -16,6 +23,7 @@ from workbench.trace.brakes import brakes, first
 from workbench.trace.clauses import clause_for
 from workbench.trace.flatten import HEARTBEAT, PROTOCOL_HEADER, frame_fields
 from workbench.trace.schema import BROKER, CLIENT
+from workbench.trace.words import counted
 
 __all__ = ["Amqp10Decoder", "frame_record", "link_reports"]
 
@@ -96,10 +104,8 @@ class Amqp10Decoder(BothDirections[FrameSplitter]):
             splitter = self._splitters[side]
             frames = self._synced_by[side] or splitter.synced_by
             if frames:
-                report.assumptions.append(
-                    f"from {peer}: no protocol header; {frames} valid frames in a row "
-                    f"make it AMQP 1.0, {splitter.skipped} octets before them are passed over"
-                )
+                proof = counted(frames, "valid frame") + (" in a row" if frames > 1 else "")
+                report.assumptions.append(without_header(peer, "AMQP 1.0", proof, splitter.skipped))
             if splitter.became is not None:
                 what = "encrypted" if splitter.became == "tls" else "not AMQP 1.0"
                 report.unknown.append(
@@ -107,16 +113,15 @@ class Amqp10Decoder(BothDirections[FrameSplitter]):
                     f"{splitter.became}, {what}"
                 )
             if self._without_payload[side]:
+                transfers = counted(self._without_payload[side], "transfer")
                 report.unknown.append(
-                    f"from {peer}: payload of {self._without_payload[side]} transfers, "
-                    "which the capture kept only in part"
+                    f"from {peer}: payload of {transfers}, which the capture kept only in part"
                 )
         report.assumptions.extend(self._observer.assumptions)
         counts: Counter[str] = Counter()
         for names, count in self._unknown.items():
             counts.update(dict.fromkeys(names, count))
-        for name, count in sorted(counts.items()):
-            report.unknown.append(f"{name.replace('_', '-')} at {count} frames")
+        report.unknown.extend(unknown_at(counts))
         report.links = link_reports(self._observer)
 
 

@@ -8,17 +8,18 @@ knows neither packets nor times.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, ClassVar, Generic, Protocol, TypeAlias, TypeVar
 
 from msgspec import Struct
 
 from workbench.capture.report import ConnectionReport
 from workbench.trace.schema import AMQP_0_9_1, AMQP_0_10, AMQP_1_0, BROKER, CLIENT
+from workbench.trace.words import counted
 
 __all__ = [
     "OTHER", "TLS", "BothDirections", "DecodedFrame", "Decoder", "Found", "FrameRecord",
-    "Unreadable", "WithBodies", "protocol_of",
+    "Unreadable", "WithBodies", "protocol_of", "unknown_at", "without_header",
 ]  # fmt: skip
 
 TLS, OTHER = "tls", "other"
@@ -221,16 +222,33 @@ class WithBodies(BothDirections[SyncedT]):
             splitter = self._splitters[side]
             if splitter.synced:
                 report.assumptions.append(
-                    f"from {peer}: no protocol header; valid frames make it {self.protocol}, "
-                    f"{splitter.skipped} octets before them are passed over"
+                    without_header(peer, self.protocol, "valid frames", splitter.skipped)
                 )
             if self._without_body[side]:
+                frames = counted(self._without_body[side], "frame")
                 report.unknown.append(
-                    f"from {peer}: body of {self._without_body[side]} frames, which the capture "
-                    "kept only in part"
+                    f"from {peer}: body of {frames}, which the capture kept only in part"
                 )
-        for name, count in sorted(self._unknown.items()):
-            report.unknown.append(f"{name.replace('_', '-')} at {count} frames")
+        report.unknown.extend(unknown_at(self._unknown))
+
+
+def without_header(peer: str, protocol: str, proof: str, skipped: int) -> str:
+    """How it is known what a stream is whose beginning is not there.
+
+    Args:
+        peer: who sent it.
+        protocol: its name, in words.
+        proof: what shows that it is that.
+        skipped: octets before the first frame.
+    """
+    passed = f"; {counted(skipped, 'octet')} before that are passed over" if skipped else ""
+    return f"from {peer}: no protocol header; taken as {protocol} by {proof}{passed}"
+
+
+def unknown_at(counts: Mapping[str, int]) -> Iterator[str]:
+    """What cannot be known, by the counter's name in a ledger, and how often."""
+    for name, count in sorted(counts.items()):
+        yield f"{name.replace('_', '-')} at {counted(count, 'frame')}"
 
 
 def protocol_of(data: bytes) -> str | None:

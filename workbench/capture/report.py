@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from workbench.trace.words import counted
+
 __all__ = [
     "CaptureReport", "ConnectionReport", "DirectionReport", "ImportReport", "LinkReport",
     "protocol_name",
@@ -63,7 +65,7 @@ class LinkReport:
         ends = f"{self.source or '-'} -> {self.target or '-'}"
         return (
             f"session {_known(self.session)} link {name} from {_known(self.sender)}{again}: "
-            f"{ends}, {_count(self.deliveries, 'delivery', 'deliveries')}"
+            f"{ends}, {counted(self.deliveries, 'delivery', 'deliveries')}"
         )
 
 
@@ -80,13 +82,15 @@ class DirectionReport:
 
     def line(self) -> str:
         """One line of the report."""
-        parts = [_count(self.frames, "frame"), _count(self.octets, "octet")]
+        parts = [counted(self.frames, "frame"), counted(self.octets, "octet")]
         if self.duplicates:
-            parts.append(f"{_count(self.duplicates, 'repeated segment')}")
+            parts.append(f"{counted(self.duplicates, 'repeated segment')}")
         if self.out_of_order:
-            parts.append(f"{_count(self.out_of_order, 'segment')} out of order")
+            parts.append(f"{counted(self.out_of_order, 'segment')} out of order")
         if self.gaps:
-            parts.append(f"{_count(self.lost_octets, 'octet')} lost in {_count(self.gaps, 'gap')}")
+            parts.append(
+                f"{counted(self.lost_octets, 'octet')} lost in {counted(self.gaps, 'gap')}"
+            )
         return ", ".join(parts)
 
 
@@ -190,14 +194,14 @@ class CaptureReport:
             + (f" and {len(ends) - MAX_ENDS} more" if len(ends) > MAX_ENDS else "")
             for name, ends in sorted(kinds.items())
         ]
-        return f"{self.file}: {_count(len(left), 'connection')} not imported; {'; '.join(told)}"
+        return f"{self.file}: {counted(len(left), 'connection')} not imported; {'; '.join(told)}"
 
     def lines(self) -> Iterator[str]:
         """The capture's part of the report."""
         names = sorted({protocol_name(connection.protocol) for connection in self.imported})
-        yield f"{self.file}: {_count(self.packets, self.unit)}, " + (
-            f"{_count(self.frames, 'frame')} of {' and '.join(names)} on "
-            f"{_count(len(self.imported), 'connection')} of {len(self.connections)}"
+        yield f"{self.file}: {counted(self.packets, self.unit)}, " + (
+            f"{counted(self.frames, 'frame')} of {' and '.join(names)} on "
+            f"{counted(len(self.imported), 'connection')} of {len(self.connections)}"
         )
         if self.redacted:
             yield (
@@ -206,9 +210,9 @@ class CaptureReport:
             )
         if self.other_packets:
             other = "of other protocols than TCP" if self.unit == "packet" else "without a frame"
-            yield f"{_count(self.other_packets, self.unit)} {other}"
+            yield f"{counted(self.other_packets, self.unit)} {other}"
         for reason, count in sorted(self.skipped.items()):
-            yield f"{_count(count, self.unit)} not used: {reason}"
+            yield f"{counted(count, self.unit)} not used: {reason}"
         yield from _listed("problem", self.problems)
         for connection in self.connections:
             yield from connection.lines()
@@ -255,10 +259,6 @@ def _listed(title: str, texts: list[str], indent: str = "") -> Iterator[str]:
         yield f"{indent}{title}: {text}"
     if len(texts) > MAX_LINES:
         yield f"{indent}{title}: {len(texts) - MAX_LINES} more"
-
-
-def _count(number: int, word: str, plural: str | None = None) -> str:
-    return f"{number:,} {word if number == 1 else plural or word + 's'}"
 
 
 def _known(value: object) -> object:

@@ -59,9 +59,9 @@ def times(count: int) -> str:
     return "once" if count == 1 else f"{count:,} times"
 
 
-def counted(count: int, noun: str) -> str:
+def counted(count: int, noun: str, plural: str | None = None) -> str:
     """`1 row`, or `2,000 rows`: with separators, as numbers on the command line have them."""
-    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
+    return f"{count:,} {noun if count == 1 else plural or noun + 's'}"
 
 
 def duration(time_us: int) -> str:

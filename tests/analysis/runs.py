@@ -76,6 +76,26 @@ def lowered_credit():
     ]
 
 
+def without(row):
+    """In the place of a frame that a capture lacks."""
+    return dataclasses.replace(
+        row, event="gap", protocol="internal", kind=None, frame=None, session=None, link=None,
+        link_sender=None, attach_no=None, ledger=None, details={"from_peer": row.from_peer},
+    )  # fmt: skip
+
+
+@cache
+def lossy():
+    """A capture that lacks octets of both peers: an attach, messages, a grant."""
+    rows = import_capture([CAPTURES / "rmq43_a_publisher_grants.pcapng"]).rows
+    attach = next(row.seq for row in rows if row.kind == "attach" and row.from_peer == "client")
+    sent = [row.seq for row in rows if row.kind in ("transfer", "flow")]
+    gone = {attach, *sent[20:25], *sent[120:125]}
+    return [
+        dataclasses.replace(without(row) if row.seq in gone else row, run="lossy") for row in rows
+    ]
+
+
 @cache
 def capture_rows():
     """All captures of real brokers, in one list; each is a run."""
@@ -87,4 +107,4 @@ def all_rows():
     rows = []
     for name, found in scenario_rows().items():
         rows += [dataclasses.replace(row, run=name) for row in found]
-    return rows + list(capture_rows())
+    return [*rows, *lossy(), *capture_rows()]

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from tests.analysis.runs import CAPTURES, acted, capture_rows
+from tests.analysis.runs import CAPTURES, acted, capture_rows, without
 from workbench import folds
 from workbench.capture.importer import import_capture
 from workbench.folds.story import story
@@ -84,6 +84,30 @@ def test_nothing_to_tell_is_told():
     told = story(rows)
     assert told.brakes == ()
     assert "stall" not in told.headline or told.headline.startswith("No stall can be proved")
+
+
+def test_no_credit_is_called_enough_that_nobody_knows():
+    """A capture that begins behind the attach tells a link's handle alone."""
+    rows = import_capture([CAPTURES / "rmq43_a_publisher_grants.pcapng"]).rows
+    begun = max(row.seq for row in rows if row.kind == "attach")
+    told = story([
+        replace(row, link=None, link_sender=None, attach_no=None, ledger=None)
+        for row in rows if row.seq > begun
+    ])  # fmt: skip
+    assert told.worst is None
+    assert told.headline.startswith("No stall can be proved: the trace never tells the credit")
+    assert (told.links, told.without_links[:4]) == ((), "None")
+
+
+def test_a_wait_in_which_octets_are_missing_is_doubted():
+    """The grant that ended it may be among them."""
+    rows = import_capture([CAPTURES / "rmq43_b_consumer_credit.pcapng"]).rows
+    flows = [row for row in rows if row.kind == "flow" and row.from_peer == "client"]
+    doubted = story([without(row) if row.seq == flows[1].seq else row for row in rows])
+    assert doubted.headline.endswith("Octets are missing within it: it may have ended sooner.")
+    assert "Octets are missing within 1 of its waits" in doubted.links[0].more[-1]
+    assert [one.lacks for one in doubted.links[0].intervals if one.stall].count(True) == 1
+    assert "missing" not in story(rows).headline + " ".join(story(rows).links[0].more)
 
 
 def test_a_receiver_that_never_grants_leaves_its_sender_without_credit():

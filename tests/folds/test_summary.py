@@ -5,8 +5,9 @@ from itertools import pairwise
 
 import pytest
 
-from tests.analysis.runs import lowered_credit
+from tests.analysis.runs import CAPTURES, lossy, lowered_credit, without
 from workbench import folds, serial
+from workbench.capture.importer import import_capture
 from workbench.scenarios import run
 from workbench.scenarios.big_trace import episodes
 from workbench.trace.words import duration
@@ -93,6 +94,31 @@ def test_a_delivery_before_any_grant_breaks_the_rule():
     assert [row["by"] for row in found] == list(range(1, 29))
     assert all(row["certain"] for row in found)
     assert only(folds.summarise(rows), link_sender="broker").violations == 28
+
+
+def test_behind_what_is_missing_nobody_is_accused():
+    """The octets that a capture lacks may hold the attach, the grant and the messages."""
+    rows = lossy()
+    lost = next(row.seq for row in rows if row.event == "gap")
+    found = folds.violations(rows)
+    assert {one["what"] for one in found} >= {"handle-unknown", "delivery-id-order"}
+    assert all(one["seq"] > lost for one in found)
+    assert not any(one["certain"] for one in found)
+    # The same frames without a word of what is missing are a peer's mistakes.
+    told = folds.violations([row for row in rows if row.event != "gap"])
+    assert any(one["certain"] for one in told)
+    assert len(told) == len(found)
+
+
+def test_an_answer_may_be_in_what_is_missing():
+    """A flow that asks stands before the octets that may answer it."""
+    rows = import_capture([CAPTURES / "rmq43_h_sac_handover.pcapng"]).rows
+    answers = {row.seq for row in rows if row.kind == "flow" and row.from_peer == "broker"}
+    told = folds.violations([row for row in rows if row.seq not in answers])
+    found = folds.violations([without(row) if row.seq in answers else row for row in rows])
+    assert {one["certain"] for one in told if one["what"] == "no-answer"} == {True}
+    assert {one["certain"] for one in found if one["what"] == "no-answer"} == {False}
+    assert min(one["seq"] for one in found) < max(answers)
 
 
 def test_numbers_half_a_circle_apart_stop_no_question():

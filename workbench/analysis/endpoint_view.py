@@ -22,6 +22,7 @@ from workbench.trace.schema import (
     BROKER,
     CLIENT,
     FRAME_EVENTS,
+    LOSSES,
     OBSERVED,
     SENT,
 )
@@ -40,6 +41,7 @@ __all__ = [
     "frames_once",
     "is_frame",
     "is_named",
+    "losses",
     "of_a_link",
     "once",
     "peer_of",
@@ -107,7 +109,8 @@ def roster(trace: DataFrame) -> DataFrame:
         `LINK`, `of_a_link`, `handle` (of an unnamed link), and of these rows: `client` and `broker`
         (its protocol header is there), `has_client`, `has_broker`, `has_observed` (whose log the
         frames on a connection are from; null if none is), of each of `LINKLESS` whether some are of
-        it, `alarm` (seq of the first) and `last_us`.
+        it, `alarm` and `lost` (seq of the first alarm, and of the first place where octets are
+        missing) and `last_us`.
     """
     # In one piece, for it is small: what is asked of it then needs no shuffle.
     return checkpointed(_scanned(trace).coalesce(1))
@@ -130,6 +133,7 @@ def _scanned(trace: DataFrame) -> DataFrame:
         F.max(F.when(frame, F.col("event") == OBSERVED)).alias("has_observed"),
         *(F.max(F.when(frame, F.col("protocol") == name)).alias(name) for name in LINKLESS),
         F.min(F.when(F.col("event") == "alarm-set", F.col("seq"))).alias("alarm"),
+        F.min(F.when(F.col("event").isin(*LOSSES), F.col("seq"))).alias("lost"),
         F.max("t_us").alias("last_us"),
     )
 
@@ -145,6 +149,12 @@ def alarms(trace: DataFrame) -> DataFrame:
     """The first alarm of each run."""
     rows = roster(trace).where("alarm is not null")
     return rows.groupBy(F.xxhash64("run").alias("run")).agg(F.min("alarm").alias("alarm"))
+
+
+def losses(trace: DataFrame) -> DataFrame:
+    """Of each connection of which octets are missing: `lost`, the seq of the first such place."""
+    rows = roster(trace).where("lost is not null and connection is not null")
+    return rows.groupBy("run", "connection").agg(F.min("lost").alias("lost"))
 
 
 def run_ends(trace: DataFrame) -> DataFrame:

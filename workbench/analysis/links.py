@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from pyspark.sql import Window
 from pyspark.sql import functions as F
 
-from workbench.trace.schema import BROKER, CLIENT, OBSERVED, RECEIVED
+from workbench.trace.schema import BROKER, CLIENT, LOSSES, OBSERVED, RECEIVED
 
 from .chunks import UNIT, unit
 from .endpoint_view import is_named, of_a_link, roster, stray
@@ -32,7 +32,6 @@ NEVER = -1
 """In place of a `seq`: nothing is missing."""
 OTHER, TRANSFERRED, OPENED, STARTED, STATED, WELCOMED, GRANTED = range(7)
 """What a frame does to its link's counters; see `link_rows`."""
-_LOSSES = ("gap", "error")
 
 
 def link_rows(trace: DataFrame, more: Mapping[str, Column] | None = None) -> DataFrame:
@@ -166,7 +165,7 @@ def _gaps(trace: DataFrame) -> DataFrame:
     in_version_1 = F.get_json_object(F.col("frame")["extra_json"], "$.from_peer")
     peer = F.coalesce(F.col("details")["from_peer"], in_version_1, F.col("from_peer"))
     gaps = (
-        trace.where(F.col("event").isin(*_LOSSES))
+        trace.where(F.col("event").isin(*LOSSES))
         .select("run", "connection", "seq", peer.alias("peer"))
         .groupBy("run", "connection")
         .agg(

@@ -185,7 +185,7 @@ VIOLATIONS = _answer(
     ("what", _TEXT, "which rule it breaks"),
     ("clause", _TEXT, "where AMQP 1.0 says so"),
     ("by", _LONG, "by how many; null where no number tells"),
-    ("certain", _BOOL, "nothing that was still on its way can excuse it"),
+    ("certain", _BOOL, "nothing that was still on its way, or is missing, can excuse it"),
 )
 COMPARE = _answer(
     ("measure", _TEXT, "what is compared"),

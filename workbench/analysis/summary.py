@@ -19,7 +19,7 @@ from .readings import links_read
 from .schemas import LINK, SUMMARY, TRACE
 from .segmented_scan import checkpointed, segmented_scan
 from .stalls import stalls
-from .violations import beyond_credit
+from .violations import beyond_credit, excused
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -61,7 +61,7 @@ def summary(chunks: Chunks = Chunks()) -> Transformer:  # noqa: B008
             F.max(F.struct(long, (-F.col("seq")).alias("seq"), "brake")).alias("longest"),
         )
         broken = (
-            beyond_credit(links_read(seen(trace), chunks), chunks)
+            excused(beyond_credit(links_read(seen(trace), chunks), chunks), trace)
             .where("certain")
             .groupBy(*LINK)
             .agg(F.count("*").alias("violations"))

@@ -13,7 +13,7 @@ from pyspark.sql import functions as F
 from . import serials
 from .chunks import Chunks
 from .compose import Transformer, typed
-from .endpoint_view import VIEW, seen
+from .endpoint_view import VIEW, losses, seen
 from .readings import SESSION, links_read, senders, sessions_read
 from .schemas import LINK, TRACE, VIOLATIONS
 from .segmented_scan import segmented_scan
@@ -21,7 +21,7 @@ from .segmented_scan import segmented_scan
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
-__all__ = ["beyond_credit", "violations", "violations_of"]
+__all__ = ["beyond_credit", "excused", "violations", "violations_of"]
 
 CLAUSES = {
     "beyond-credit": "2.6.7",
@@ -47,9 +47,23 @@ def violations(chunks: Chunks = Chunks()) -> Transformer:  # noqa: B008
 
     def transform(trace: DataFrame) -> DataFrame:
         rows = seen(trace)
-        return violations_of(rows, links_read(rows, chunks), sessions_read(rows, chunks), chunks)
+        links, sessions = links_read(rows, chunks), sessions_read(rows, chunks)
+        return excused(violations_of(rows, links, sessions, chunks), trace)
 
     return transform
+
+
+def excused(found: DataFrame, trace: DataFrame) -> DataFrame:
+    """The answer, where nothing is `certain` behind the first octets that its connection lacks.
+
+    They may hold what would make it legal: an attach, a grant, the messages between two numbers. An
+    answer that never came may be in them wherever they are.
+    """
+    sees_all = F.col("lost").isNull() | (
+        (F.col("seq") < F.col("lost")) & (F.col("what") != "no-answer")
+    )
+    told = found.join(losses(trace), ["run", "connection"], "left")
+    return told.withColumn("certain", F.col("certain") & sees_all).drop("lost")
 
 
 def violations_of(

@@ -98,7 +98,7 @@ class Look:
 
         story = self.story
         yield from _told("", f"{self.name}: {self.about[0]}", story.headline)
-        yield from ("", "Links")
+        yield from ("", "Links", *_told("  ", *filter(None, [story.without_links])))
         for link in story.links[:LINKS]:
             yield from _told("  ", f"{link.key.name}: {sends(link)}")
             yield from _told("    ", link.advice, *link.more)

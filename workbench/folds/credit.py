@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from workbench.trace.schema import AMQP_1_0, OBSERVED, SENT, Row
+from workbench.trace.schema import AMQP_1_0, LOSSES, OBSERVED, SENT, Row
 
 from .counters import Limit
 
@@ -79,7 +79,7 @@ def credit_rows(rows: Sequence[Row]) -> list[CreditRow]:
     found: list[CreditRow] = []
     for row in rows:
         connection = connections.setdefault((row.run, row.connection), _Connection())
-        if row.event in ("gap", "error"):
+        if row.event in LOSSES:
             peer = row.extra.get("from_peer") or row.from_peer
             connection.lost.add(str(peer))
             for (key, end), counters in links.items():

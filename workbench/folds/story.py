@@ -1,20 +1,21 @@
 """What happened on each link of a trace, in words: for whoever has one capture and one question.
 
-It is put together from the answers of `summary`, `stalls`, `grants` and `windows`; nothing is
-worked out here that none of them says.
+It is put together from the answers of `summary`, `stalls`, `grants`, `windows` and `credit`;
+nothing is worked out here that none of them says.
 """
 
 from __future__ import annotations
 
 from collections.abc import Container, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from workbench.trace.brakes import PREFETCH, QPID_WINDOW
-from workbench.trace.schema import BROKER, Row
+from workbench.trace.schema import BROKER, LOSSES, Row
 from workbench.trace.words import duration, times
 
 from . import channels
+from .credit import credit_rows
 from .grants import grants, without_credit
 from .intervals import Span, took
 from .stalls import PROMPT_US, stalls
@@ -50,6 +51,7 @@ class Interval:
         late: it is known by what followed alone, and when it began nothing waited: for how long
             something did is not known.
         lasts: nothing had ended it when the trace ended.
+        lacks: octets of the connection are missing within it: what ended it may be among them.
     """
 
     what: str
@@ -59,6 +61,7 @@ class Interval:
     stall: bool
     lasts: bool = False
     late: bool = False
+    lacks: bool = False
 
     @property
     def lasted_us(self) -> int:
@@ -109,6 +112,8 @@ class Story:
         wrong: errors that a peer told, and rules that were broken, a line each.
         worst: the longest stall with its link; without any, the longest time in which one could
             not have sent; None if there was none.
+        untold: without a worst, of some link no row tells the credit: its attach, or each grant, is
+            not in the trace.
     """
 
     run: str
@@ -117,11 +122,25 @@ class Story:
     brakes: tuple[BrakeSum, ...]
     wrong: tuple[str, ...]
     worst: tuple[LinkStory, Interval] | None
+    untold: bool
+
+    @property
+    def without_links(self) -> str:
+        """What is to be said in the place of links; empty if there are some."""
+        return "" if self.links else "None that can be named: no attach of one is in the trace."
 
     @property
     def headline(self) -> str:
-        """The worst in a sentence."""
+        """The worst in a sentence, and what makes it doubtful in another."""
+        if self.worst is not None and self.worst[1].lacks:
+            return f"{self._worst} Octets are missing within it: it may have ended sooner."
+        return self._worst
+
+    @property
+    def _worst(self) -> str:
         if self.worst is None:
+            if self.untold:
+                return "No stall can be proved: the trace never tells the credit of some link."
             if self.links and all(link.key.link is None for link in self.links):
                 return "Nobody is known to have been held by a prefetch, a window or an alarm."
             return "No sender was ever without credit or behind a closed window."
@@ -177,6 +196,10 @@ def story(rows: Sequence[Row]) -> Story:
         LinkKey(*(getattr(link, name) for name in LinkKey._fields)): link
         for link in summaries(rows, stalled, broken)
     }
+    missing: dict[tuple[str, str | None], list[Row]] = {}
+    for row in rows:
+        if row.event in LOSSES:
+            missing.setdefault((row.run, row.connection), []).append(row)
     # Of a connection without links what held it held all of its channels.
     whole = {_way(key): key for key in by_link if key.session is None}
     links = []
@@ -195,12 +218,16 @@ def story(rows: Sequence[Row]) -> Story:
         else:
             told = {one.seq for one in could_not if _says_closed(places[key.run, one.seq])}
             more = [*_grants(granted.get(key)), *_closed(could_not, told), *_at_the_end(could_not)]
+        intervals = [
+            replace(one, lacks=_lacks(one, missing.get(key[:2], ()))) for one in (*could_not, *held)
+        ]
+        more += _doubts(intervals)
         links.append(
             LinkStory(
                 key=key, messages=_messages(key, by_link) if key == connection else link.messages,
                 advice=_advice(link, held, None if connection == key else connection),
                 more=tuple(more),
-                intervals=tuple(sorted([*could_not, *held], key=lambda one: one.start_us)),
+                intervals=tuple(sorted(intervals, key=lambda one: one.start_us)),
             )
         )  # fmt: skip
     links.sort(key=_weight, reverse=True)
@@ -212,7 +239,16 @@ def story(rows: Sequence[Row]) -> Story:
         brakes=tuple(sorted(brakes.values(), key=lambda one: -one.lost_us)),
         wrong=tuple(wrong(rows, broken)),
         worst=worst,
+        untold=worst is None and _is_untold(rows),
     )
+
+
+def _is_untold(rows: Sequence[Row]) -> bool:
+    """Of some link no row tells the credit."""
+    told: dict[tuple[Any, ...], bool] = {}
+    for row in credit_rows(rows):
+        told[row[:6]] = told.get(row[:6], False) or row.known
+    return not all(told.values())
 
 
 def _advice(link: LinkSummary, held: Sequence[Interval], whole: LinkKey | None) -> str:
@@ -327,6 +363,19 @@ def _closed(could_not: Sequence[Interval], told: Container[int]) -> list[str]:
     if any(one.seq in told for one in closed):
         text += "; RabbitMQ says so to a publisher while memory or disk is short"
     return [f"{text}."]
+
+
+def _lacks(one: Interval, missing: Sequence[Row]) -> bool:
+    """Octets are missing within it."""
+    return any(row.seq > one.seq and row.t_us <= one.end_us for row in missing)
+
+
+def _doubts(intervals: Sequence[Interval]) -> list[str]:
+    """How many of its stalls what is missing may have ended; without any, of the other times."""
+    lacking = sum(one.lacks for one in [one for one in intervals if one.stall] or intervals)
+    if not lacking:
+        return []
+    return [f"Octets are missing within {lacking:,} of its waits: they may have ended sooner."]
 
 
 def _at_the_end(could_not: Sequence[Interval]) -> list[str]:

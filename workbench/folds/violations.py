@@ -6,12 +6,12 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from workbench import serial
-from workbench.trace.schema import Row
+from workbench.trace.schema import LOSSES, Row
 
 from .counters import Counters
 from .vantage import End, LinkKey, ends, is_set, link_key, other, value
 
-BEYOND_CREDIT = "beyond-credit"
+BEYOND_CREDIT, NO_ANSWER = "beyond-credit", "no-answer"
 CLAUSES = {
     BEYOND_CREDIT: "2.6.7",
     "beyond-window": "2.5.6",
@@ -22,19 +22,38 @@ CLAUSES = {
     "handle-in-use": "2.6.2",
     "handle-too-high": "2.7.2",
     "delivery-id-changed": "2.7.5",
-    "no-answer": "2.7.4",
+    NO_ANSWER: "2.7.4",
 }
 _NO_LINK = dict.fromkeys(LinkKey._fields[3:])
 
 
 def violations(rows: Iterable[Row]) -> list[dict[str, Any]]:
     """One row for each frame and each rule that it breaks, in order of run and seq."""
+    rows = list(rows)
+    lost: dict[tuple[str, str | None], int] = {}
+    for row in rows:
+        if row.event in LOSSES:
+            lost.setdefault((row.run, row.connection), row.seq)
     found: list[dict[str, Any]] = []
     for end in ends(rows):
         found += _counted(end)
         found += _handles(end)
         found += _unanswered(end)
+    for breach in found:
+        first = lost.get((breach["run"], breach["connection"]))
+        breach["certain"] &= not _is_excused(breach, first)
     return sorted(found, key=lambda row: (row["run"], row["seq"], row["what"]))
+
+
+def _is_excused(breach: dict[str, Any], lost: int | None) -> bool:
+    """Octets that are missing may hold what makes it legal: an attach, a grant, a message.
+
+    Args:
+        breach: a row of the answer.
+        lost: seq of the first place where the connection lacks some; None if it lacks none.
+    """
+    # The answer that never came may be in them wherever they are.
+    return lost is not None and (breach["what"] == NO_ANSWER or breach["seq"] > lost)
 
 
 def _breach(row: Row, what: str, *, by: int | None = None, certain: bool = True) -> dict[str, Any]:
@@ -153,4 +172,4 @@ def _unanswered(end: End) -> Iterator[dict[str, Any]]:
                 for link, requests in asking.items():
                     if link.session == row.session:
                         passed.update({(one.run, one.seq): one for one in requests})
-    yield from (_breach(row, "no-answer") for row in passed.values())
+    yield from (_breach(row, NO_ANSWER) for row in passed.values())

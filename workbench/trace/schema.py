@@ -87,6 +87,8 @@ INTERNAL_EVENTS: dict[str, str] = {
     "note": "a remark",
 }
 EVENTS: tuple[str, ...] = (*FRAME_EVENTS, *INTERNAL_EVENTS)
+LOSSES = ("gap", "error")
+"""Events of the rows that stand where octets gave no frame: what they said is not known."""
 
 AMQP_1_0, AMQP_0_9_1, AMQP_0_10 = FRAME_PROTOCOLS
 INTERNAL = "internal"

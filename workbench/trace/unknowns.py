@@ -25,6 +25,7 @@ from workbench.trace.schema import (
     CLIENT,
     LEDGER_GROUPS,
     LINK,
+    LOSSES,
     OBSERVED,
     RECEIVED,
     SENT,
@@ -300,7 +301,7 @@ class _Connection(_Seen):
             self.add("cut", row.seq)
 
     def _internal(self, row: Row) -> None:
-        if row.event not in ("gap", "error"):
+        if row.event not in LOSSES:
             if row.event not in _NOT_INSIDE:
                 self.add("inside", row.seq)
             return

@@ -54,9 +54,12 @@ def report_html(story: Any, about: Sequence[str], unknown: Sequence[str]) -> str
         f'<p class="soft">{_text(first)}</p>',
         f'<p class="headline">{_text(story.headline)}</p>',
         "<h2>Links</h2>",
-        _key({one.what: one.stall for link in shown for one in link.intervals}, story.lasted_us),
-        *(_link(link, story.lasted_us) for link in shown),
     ]
+    if shown:
+        kinds = {one.what: one.stall for link in shown for one in link.intervals}
+        parts += [_key(kinds, story.lasted_us), *(_link(one, story.lasted_us) for one in shown)]
+    else:
+        parts.append(f"<p>{_text(story.without_links)}</p>")
     if len(story.links) > len(shown):
         parts.append(
             f'<p class="soft">{len(story.links) - len(shown):,} more links waited less.</p>'

@@ -105,9 +105,14 @@ def test_a_wait_in_which_octets_are_missing_is_doubted():
     flows = [row for row in rows if row.kind == "flow" and row.from_peer == "client"]
     doubted = story([without(row) if row.seq == flows[1].seq else row for row in rows])
     assert doubted.headline.endswith("Octets are missing within it: it may have ended sooner.")
-    assert "Octets are missing within 1 of its waits" in doubted.links[0].more[-1]
+    assert doubted.links[0].more[-1] == (
+        "Its connection lacks octets in 1 place: what they said is not counted here, and 1 wait may"
+        " have ended sooner."
+    )
     assert [one.lacks for one in doubted.links[0].intervals if one.stall].count(True) == 1
-    assert "missing" not in story(rows).headline + " ".join(story(rows).links[0].more)
+    whole = story(rows)
+    assert "missing" not in whole.headline
+    assert "lacks" not in " ".join(whole.links[0].more)
 
 
 def test_a_receiver_that_never_grants_leaves_its_sender_without_credit():

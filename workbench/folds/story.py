@@ -12,7 +12,7 @@ from typing import Any
 
 from workbench.trace.brakes import PREFETCH, QPID_WINDOW
 from workbench.trace.schema import BROKER, LOSSES, Row
-from workbench.trace.words import duration, times
+from workbench.trace.words import counted, duration, times
 
 from . import channels
 from .credit import credit_rows
@@ -218,10 +218,9 @@ def story(rows: Sequence[Row]) -> Story:
         else:
             told = {one.seq for one in could_not if _says_closed(places[key.run, one.seq])}
             more = [*_grants(granted.get(key)), *_closed(could_not, told), *_at_the_end(could_not)]
-        intervals = [
-            replace(one, lacks=_lacks(one, missing.get(key[:2], ()))) for one in (*could_not, *held)
-        ]
-        more += _doubts(intervals)
+        lost = missing.get(key[:2], ())
+        intervals = [replace(one, lacks=_lacks(one, lost)) for one in (*could_not, *held)]
+        more += _doubts(lost, intervals)
         links.append(
             LinkStory(
                 key=key, messages=_messages(key, by_link) if key == connection else link.messages,
@@ -370,12 +369,17 @@ def _lacks(one: Interval, missing: Sequence[Row]) -> bool:
     return any(row.seq > one.seq and row.t_us <= one.end_us for row in missing)
 
 
-def _doubts(intervals: Sequence[Interval]) -> list[str]:
-    """How many of its stalls what is missing may have ended; without any, of the other times."""
-    lacking = sum(one.lacks for one in [one for one in intervals if one.stall] or intervals)
-    if not lacking:
+def _doubts(missing: Sequence[Row], intervals: Sequence[Interval]) -> list[str]:
+    """What the octets that its connection lacks make doubtful."""
+    if not missing:
         return []
-    return [f"Octets are missing within {lacking:,} of its waits: they may have ended sooner."]
+    text = f"Its connection lacks octets in {counted(len(missing), 'place')}"
+    text += ": what they said is not counted here"
+    # Where something is known to have waited, the times in which it could not send say no more.
+    lacking = sum(one.lacks for one in [one for one in intervals if one.stall] or intervals)
+    return [
+        f"{text}, and {counted(lacking, 'wait')} may have ended sooner." if lacking else f"{text}."
+    ]
 
 
 def _at_the_end(could_not: Sequence[Interval]) -> list[str]:

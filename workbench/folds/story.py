@@ -6,8 +6,10 @@ nothing is worked out here that none of them says.
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from operator import attrgetter
 from typing import Any
 
 from workbench.trace.brakes import PREFETCH, QPID_WINDOW
@@ -365,8 +367,9 @@ def _closed(could_not: Sequence[Interval], told: Container[int]) -> list[str]:
 
 
 def _lacks(one: Interval, missing: Sequence[Row]) -> bool:
-    """Octets are missing within it."""
-    return any(row.seq > one.seq and row.t_us <= one.end_us for row in missing)
+    """Octets are missing within it; the rows that say so are in order."""
+    at = bisect_right(missing, one.seq, key=attrgetter("seq"))
+    return at < len(missing) and missing[at].t_us <= one.end_us
 
 
 def _doubts(missing: Sequence[Row], intervals: Sequence[Interval]) -> list[str]:
@@ -377,9 +380,9 @@ def _doubts(missing: Sequence[Row], intervals: Sequence[Interval]) -> list[str]:
     text += ": what they said is not counted here"
     # Where something is known to have waited, the times in which it could not send say no more.
     lacking = sum(one.lacks for one in [one for one in intervals if one.stall] or intervals)
-    return [
-        f"{text}, and {counted(lacking, 'wait')} may have ended sooner." if lacking else f"{text}."
-    ]
+    if lacking:
+        text += f", and {counted(lacking, 'wait')} may have ended sooner"
+    return [f"{text}."]
 
 
 def _at_the_end(could_not: Sequence[Interval]) -> list[str]:

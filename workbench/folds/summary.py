@@ -8,7 +8,7 @@ from typing import Any
 
 from workbench.trace.brakes import LINK_CREDIT
 from workbench.trace.schema import Row
-from workbench.trace.words import duration, times
+from workbench.trace.words import counted, duration, times
 
 from .channels import carried
 from .credit import SENDER, credit_rows
@@ -186,9 +186,10 @@ def advice(link: Mapping[str, Any]) -> str:
     """
     sender, brake = link["link_sender"] or "sender", link["longest_brake"]
     if link["violations"]:
+        begun = counted(link["violations"], "delivery", "deliveries")
         return (
-            f"The {sender} began {link['violations']:,} deliveries without credit, which 2.6.7"
-            " forbids. Correct how it counts its credit."
+            f"The {sender} began {begun} without credit, which 2.6.7 forbids. Correct how it counts"
+            " its credit."
         )
     if brake is None:
         return "Nothing that is known to have been ready had to wait."

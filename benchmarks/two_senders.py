@@ -49,7 +49,7 @@ def played(run_ms: int, path: str | None, protocol: str) -> dict[str, Any]:
         done = stream(two_senders, parameters=given)
     else:
         with TraceWriter(path, raw=False) as writer:
-            done = stream(two_senders, parameters=given, take=writer.write_table)
+            done = stream(two_senders, parameters=given, take=writer.write)
     wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
     return {
         "wall": wall,

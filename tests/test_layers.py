@@ -114,7 +114,7 @@ ONLY_IN: dict[str, set[str]] = {
     "secrets": {"net", "trace.files"},  # there: the name of a file that is not yet whole
     "threading": {"net", "analysis"},
     # In a trace: the way of its tables to the disk, beside the run that makes them.
-    "concurrent": {"net", "trace.columns", "scenarios.streaming"},
+    "concurrent": {"net"},
     "time": {"net", "peers", "analysis", "exercises", "cli", "doctor"},
 }
 

@@ -6,7 +6,6 @@ import gc
 from dataclasses import replace
 from functools import cache
 
-import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
@@ -31,6 +30,7 @@ from workbench.scenarios.two_senders import (
 )
 from workbench.sim import VirtualClock
 from workbench.trace import files
+from workbench.trace.schema import Row
 from workbench.trace.taps import Recorder
 
 BLOG = presets.get("blog2024")
@@ -131,7 +131,7 @@ def test_a_streamed_trace_is_the_kept_one_row_by_row(tmp_path):
     """Whoever writes rows as they are made writes what a run that keeps them has."""
     path = tmp_path / "long.parquet"
     with files.TraceWriter(path, raw=False) as writer:
-        done = stream("two_senders", BLOG, {"run_ms": 20}, take=writer.write_table)
+        done = stream("two_senders", BLOG, {"run_ms": 20}, take=writer.write)
     kept = run("two_senders", BLOG, {"run_ms": 20})
     assert kept.rested
     assert done.name == kept.name
@@ -141,12 +141,12 @@ def test_a_streamed_trace_is_the_kept_one_row_by_row(tmp_path):
 
 def test_a_run_without_a_tap_counts_the_same():
     """An observer changes nothing."""
-    tables: list[pa.Table] = []
-    seen = stream("two_senders", BLOG, {"run_ms": 40}, take=tables.append)
+    rows: list[Row] = []
+    seen = stream("two_senders", BLOG, {"run_ms": 40}, take=rows.append)
     unseen = stream("two_senders", BLOG, {"run_ms": 40})
     assert told(seen.world) == told(unseen.world)
     assert seen.events == unseen.events
-    assert unseen.rows == 0 < seen.rows == sum(table.num_rows for table in tables)
+    assert unseen.rows == 0 < seen.rows == len(rows)
 
 
 def test_residuals_are_told_with_their_sign():

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from functools import cache
 
 from workbench.amqp10.frame import Frame, ProtocolHeader
 from workbench.amqp10.observer import ConnectionObserver, ObservedScope
@@ -162,12 +161,13 @@ def frame_record(frame: DecodedFrame, scope: ObservedScope, from_peer: str) -> F
     brake: str | None = None
     held: tuple[str, ...] = ()
     if link is not None and ledger and "link_credit" in ledger:
-        brake, held = _brakes(
-            _sign(ledger["link_credit"]),
-            _sign(ledger.get("available")),
-            _sign(ledger.get("remote_incoming_window")),
-            scope.in_message,
+        held = brakes(
+            link_credit=ledger["link_credit"],
+            available=ledger.get("available"),
+            remote_incoming_window=ledger.get("remote_incoming_window"),
+            in_message=scope.in_message,
         )
+        brake = first(held)
     return FrameRecord(
         kind, fields, scope.session, link, link_sender, scope.attach_no,
         ledger if ledger or scope.unknown else None, scope.unknown, brake, held,
@@ -178,21 +178,3 @@ def frame_record(frame: DecodedFrame, scope: ObservedScope, from_peer: str) -> F
             from_receiver=None if link_sender is None else from_peer != link_sender,
         ),
     )  # fmt: skip
-
-
-def _sign(value: int | None) -> int | None:
-    """What a brake depends on: known or not, and whether it is above 0."""
-    return None if value is None else 1 if value > 0 else 0
-
-
-@cache
-def _brakes(
-    credit: int | None, available: int | None, window: int | None, in_message: bool
-) -> tuple[str, tuple[str, ...]]:
-    held = brakes(
-        link_credit=credit,
-        available=available,
-        remote_incoming_window=window,
-        in_message=in_message,
-    )
-    return first(held), held

@@ -149,7 +149,7 @@ def streamed(arguments: argparse.Namespace, scenario: Any, target: Path | None) 
             TraceWriter(target, raw=False) as writer,
             Progress(f"playing {scenario.name}", unit="us of virtual time") as progress,
         ):
-            done = stream(scenario, preset, values, take=writer.write_table, told=progress.at)
+            done = stream(scenario, preset, values, take=writer.write, told=progress.at)
     except ParameterError as error:
         raise CommandError(str(error), WRONG_USAGE) from None
     except TraceFileError as error:

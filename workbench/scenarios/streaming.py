@@ -8,15 +8,15 @@ from __future__ import annotations
 
 import gc
 from collections.abc import Callable, Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
 from workbench import presets
 from workbench.presets import Preset
-from workbench.sim import Tap, VirtualClock
-from workbench.trace.columns import ColumnRecorder
+from workbench.sim import VirtualClock
+from workbench.trace.schema import Row
+from workbench.trace.taps import Recorder
 
 from .declare import Scenario
 from .run import name_of
@@ -53,18 +53,18 @@ def stream(
     preset: Preset | str | None = None,
     parameters: Mapping[str, Any] | None = None,
     *,
-    take: Callable[[Any], None] | None = None,
+    take: Callable[[Row], None] | None = None,
     told: Callable[[int], object] | None = None,
     seed: int = 0,
 ) -> Streamed:
-    """Play a scenario until it rests, and hand its trace on in tables.
+    """Play a scenario until it rests, and hand its trace on row by row.
 
     Args:
         scenario: a scenario or its name.
         preset: a preset or its name; None: the one that the scenario is meant for.
         parameters: values that differ from the scenario's defaults.
-        take: called with Arrow tables of rows without octets, one after the other, in a thread of
-            its own: what it raises ends the run, and is raised here. None: no row is made.
+        take: called with each row as it is made, such as a `TraceWriter`'s `write`; what it raises
+            ends the run, and is raised here. None: no row is made.
         told: called now and then with the virtual time in us.
         seed: for scenarios with chance in them.
 
@@ -84,23 +84,18 @@ def stream(
     name = name_of(scenario, preset, values, (), seed)
     clock = VirtualClock()
     effective = scenario.effective(preset, values)
+    recorder = None
+    if take is not None:
+        recorder = Recorder(name, now=lambda: clock.now_us, sink=take, keep=False)
     events = 0
-    beside = nullcontext() if take is None else ThreadPoolExecutor(1, "trace")
-    with beside as pool, _seldom_collected() as collect:
-        recorder = None
-        if take is not None:
-            recorder = ColumnRecorder(name, now=lambda: clock.now_us, sink=take, pool=pool)
-        tap: Tap | None = recorder
-        world = World(preset=effective, parameters=values, seed=seed, tap=tap, clock=clock)
+    with _seldom_collected() as collect:
+        world = World(preset=effective, parameters=values, seed=seed, tap=recorder, clock=clock)
         scenario.build(world)
         while clock.due:
             events += clock.run_until_rest(EVENTS_AT_A_TIME)
             collect()
             if told is not None:
                 told(clock.now_us)
-        if recorder is not None:
-            recorder.flush()
-            recorder.wait()
     if recorder is None:
         return Streamed(name=name, world=world, rows=0, events=events)
     problems = tuple(recorder.problems)

@@ -11,7 +11,7 @@ alarm works by closing windows: while one is on, the closed window is put down t
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import partial
+from functools import cache, partial
 
 from workbench.languages import phrase
 
@@ -89,20 +89,19 @@ def brakes(
         blocked: an alarm has blocked the AMQP 0-9-1 connection, whose windows nobody closes.
         tcp: the connection takes no more octets.
     """
+    no_message = available is not None and available <= 0 and not in_message
     no_credit = link_credit is not None and link_credit <= 0 and not in_message
     no_window = remote_incoming_window is not None and remote_incoming_window <= 0
-    holds = {
-        NO_MESSAGE: available is not None and available <= 0 and not in_message,
-        UNCONFIRMED: unconfirmed and no_credit,
-        LINK_CREDIT: no_credit,
-        PREFETCH: prefetch,
-        QPID_WINDOW: qpid_window,
-        CREDIT_FLOW: credit_flow,
-        ALARM: blocked or (alarm and no_window),
-        SESSION_WINDOW: no_window,
-        TCP: tcp,
-    }
-    return tuple(brake for brake, on in holds.items() if on)
+    return _that_hold(
+        no_message, unconfirmed and no_credit, no_credit, prefetch, qpid_window, credit_flow,
+        blocked or (alarm and no_window), no_window, tcp,
+    )  # fmt: skip
+
+
+@cache
+def _that_hold(*holds: bool) -> tuple[str, ...]:
+    """Those of `ORDER` that hold, asked of each but `none`."""
+    return tuple(brake for brake, on in zip(ORDER[:-1], holds, strict=True) if on)
 
 
 def prefetch_brakes(ledger: Mapping[str, int | bool]) -> tuple[str, ...]:

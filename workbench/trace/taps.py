@@ -44,6 +44,8 @@ NO_LINKS: frozenset[LinkKey] = frozenset()
 EndKey = tuple[str | None, str | None]
 NO_ENDS: frozenset[EndKey] = frozenset()
 
+_EVENTS = frozenset(EVENTS)
+
 
 def flat_item(item: Any, raw: bytes | None = None) -> Flat:
     """What every row of one frame shares: kind, fields, octets of the frame, octets of its payload.
@@ -170,14 +172,23 @@ def _concern(
     if row.link_sender is None and local is not None:
         row.link_sender = own_peer if local else other_peer(own_peer)
     row.unknown = tuple(getattr(scope, "unknown", None) or ())
-    told = {**(scope.link_ledger or {}), **(scope.session_ledger or {})}
-    ledger = {name: value for name, value in told.items() if value is not None}
+    ledger = _present(scope.link_ledger, scope.session_ledger)
     if not ledger and not row.unknown:
         return
     row.ledger = ledger
     row.ledger_source = ledger_source
     if row.link_sender == own_peer or row.event == OBSERVED:
         _brake(row, alarm, unconfirmed, full, getattr(scope, "in_message", False))
+
+
+def _present(*ledgers: Mapping[str, int | bool | None] | None) -> dict[str, Any]:
+    """The counters of some ledgers that have a value."""
+    told: dict[str, Any] = {}
+    for ledger in filter(None, ledgers):
+        told.update(ledger)
+    if None in told.values():
+        return {name: value for name, value in told.items() if value is not None}
+    return told
 
 
 def _concern_091(row: Row, scope: Any, own_peer: str, ledger_source: str) -> None:
@@ -305,6 +316,11 @@ class Recorder:
         self._full = NO_ENDS
         self._in_message: set[LinkKey] = set()  # links of which a message is under way
 
+    @property
+    def count(self) -> int:
+        """Rows made so far."""
+        return self._seq
+
     def sent(self, end: Any, flight: Any) -> None:
         """`end` has sent the frame."""
         flat = self._flat[flight.frame_id] = flat_item(flight.item, _octets(flight))
@@ -347,7 +363,7 @@ class Recorder:
             ledger: counters after the event; names that no ledger has are left out.
             extra: details; they come back as `row.extra`.
         """
-        if event not in EVENTS:
+        if event not in _EVENTS:
             self.problems.append(f"row {self._seq}: no event {event!r}; recorded as a note")
             kind, event = kind or event, "note"
         if event == "alarm-set":
@@ -369,18 +385,12 @@ class Recorder:
             queue=queue,
             kind=kind,
         )
-        if kind == brakes.UNCONFIRMED and event == "block":
-            self._unconfirmed |= {_link_key(row)}
-        elif kind == brakes.UNCONFIRMED and event == "unblock":
-            self._unconfirmed -= {_link_key(row)}
-        elif kind == brakes.TCP and event == "block":
-            self._full |= {(connection, peer_of(vantage))}
-        elif kind == brakes.TCP and event == "unblock":
-            self._full -= {(connection, peer_of(vantage))}
+        if event in ("block", "unblock"):
+            self._blocks(row, begins=event == "block")
         if extra:
             row.details = details_of(extra)
-        counters = {name: value for name, value in (ledger or {}).items() if value is not None}
-        for name in sorted(counters.keys() - GROUP_OF.keys()):
+        counters = _present(ledger)
+        for name in sorted([name for name in counters if name not in GROUP_OF]):
             self.problems.append(f"row {self._seq}: no ledger has a field {name!r}; left out")
             del counters[name]
         if counters:
@@ -438,6 +448,15 @@ class Recorder:
         if row.kind == "transfer" and row.brake is not None:
             self._goes_on(_link_key(row), getattr(scope, "in_message", False))
         self._add(row)
+
+    def _blocks(self, row: Row, *, begins: bool) -> None:
+        """A brake that no counter shows begins or ends to hold a sender."""
+        if row.kind == brakes.UNCONFIRMED:
+            link = {_link_key(row)}
+            self._unconfirmed = self._unconfirmed | link if begins else self._unconfirmed - link
+        elif row.kind == brakes.TCP:
+            end = {(row.connection, peer_of(row.vantage))}
+            self._full = self._full | end if begins else self._full - end
 
     def _goes_on(self, link: LinkKey, in_message: bool) -> None:
         """After a transfer of the link more of its message is to be sent, or not."""

@@ -1,97 +1,21 @@
-"""Rows that become columns as they are made: the recorder's rows, column for column."""
+"""The recorder under whatever is told to it: rows that a file takes, and what holds a sender."""
 
 from __future__ import annotations
 
 import errno
 import os
 
-import pyarrow as pa
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from tests.amqp10.pair import LinkPair
-from workbench import presets
 from workbench.amqp10.settings import SessionSettings
-from workbench.scenarios import World, registry
 from workbench.scenarios.streaming import stream
 from workbench.sim import Direction, Flight, NoTap, VirtualClock
-from workbench.trace.columns import ColumnRecorder
-from workbench.trace.files import TraceFileError, TraceWriter, to_table
-from workbench.trace.schema import arrow_schema
+from workbench.trace import files
+from workbench.trace.files import TraceFileError, TraceWriter
 from workbench.trace.taps import Recorder
-
-RUNS = [
-    ("two_senders", "blog2024", {"run_ms": 20}, None),
-    ("two_senders", "rmq4.3", {"run_ms": 20, "message_bytes": 300}, None),
-    ("credit", "spec", {"messages": 300, "policy": "top-up-at-half"}, None),
-    ("credit", "rmq4.0", {"messages": 40, "policy": "one-at-a-time", "message_bytes": 9000}, None),
-    ("publishers", "rmq4.3", {"queues": 3, "rate": 0}, ("publish", {"count": 300})),
-    ("two_targets", "rmq4.3", {"settled": True}, ("publish", {"count": 300})),
-    ("quorum", "rmq4.3", {"replicas": "3"}, ("publish", {"count": 50})),
-    ("multicast", "blog2008", {"messages": 30}, None),
-]
-
-
-def both(name, preset, given, act, batch_rows=1_000):
-    """The same run under both recorders: a table of columns, and the rows."""
-    found = []
-    for columns in (True, False):
-        clock = VirtualClock()
-        tables: list[pa.Table] = []
-        recorder = (
-            ColumnRecorder("r", now=lambda c=clock: c.now_us, sink=tables.append,
-                           batch_rows=batch_rows)
-            if columns
-            else Recorder("r", now=lambda c=clock: c.now_us)
-        )  # fmt: skip
-        scenario = registry.get(name)
-        standard = presets.get(preset)
-        values = scenario.values(standard, given)
-        world = World(
-            preset=scenario.effective(standard, values),
-            parameters=values,
-            tap=recorder,
-            clock=clock,
-        )
-        scenario.build(world)
-        clock.run_until_rest()
-        if act is not None:
-            spec = scenario.action(act[0])
-            spec.do(world, spec.arguments(act[1], standard))
-            clock.run_until_rest()
-        assert not clock.due
-        if columns:
-            recorder.flush()
-            recorder.flush()  # nothing is left to hand on
-            assert recorder.rows == []
-            found.append((pa.concat_tables(tables), recorder.problems, recorder.count))
-        else:
-            found.append(
-                (to_table(recorder.rows, raw=False), recorder.problems, len(recorder.rows))
-            )
-    return found
-
-
-@pytest.mark.parametrize(("name", "preset", "given", "act"), RUNS)
-def test_columns_hold_what_the_recorder_s_rows_hold(name, preset, given, act):
-    """Every column of every row, in the same order, whatever the run."""
-    (ours, problems, count), (plain, its_problems, rows) = both(name, preset, given, act)
-    assert ours.schema.equals(arrow_schema(), check_metadata=True)
-    assert count == rows == ours.num_rows == plain.num_rows > 100
-    assert problems == its_problems == []
-    for column in plain.column_names:
-        assert ours.column(column).to_pylist() == plain.column(column).to_pylist(), column
-
-
-@pytest.mark.slow
-@settings(max_examples=8, deadline=None, derandomize=True)
-@given(batch_rows=st.integers(1, 700))
-def test_it_does_not_matter_where_a_batch_ends(batch_rows):
-    """Batches of one row or of hundreds: the same trace."""
-    (ours, *_), (plain, *_) = both("two_senders", "blog2024", {"run_ms": 1}, None, batch_rows)
-    assert ours.to_pylist() == plain.to_pylist()
-
 
 WORD = st.sampled_from(["q", "c1", "broker", "queue:q"])
 NUMBER = st.one_of(st.integers(-(2**62), 2**62), st.none(), st.just(7))
@@ -127,17 +51,23 @@ INTERNAL = st.fixed_dictionaries(
 
 @settings(max_examples=120, deadline=None, derandomize=True)
 @given(told=st.lists(INTERNAL, min_size=1, max_size=12))
-def test_whatever_is_told_becomes_the_same_row(told):
-    """Odd events, unknown counters, absent values, brakes: the recorder's row, and its problems."""
-    tables: list[pa.Table] = []
-    ours = ColumnRecorder("r", now=lambda: 5, sink=tables.append, batch_rows=5)
-    plain = Recorder("r", now=lambda: 5)
-    for t_us, columns in enumerate(told * 2):
-        ours.internal(t_us=t_us, **columns)
-        plain.internal(t_us=t_us, **columns)
-    ours.flush()
-    assert pa.concat_tables(tables).to_pylist() == to_table(plain.rows, raw=False).to_pylist()
-    assert ours.problems == plain.problems
+def test_whatever_is_told_becomes_a_row_that_a_file_takes(told):
+    """Odd events, unknown counters, absent values, brakes; what is left out is a problem told."""
+    recorder = Recorder("r")
+    for t_us, columns in enumerate(told):
+        recorder.internal(t_us=t_us, **columns)
+    rows = recorder.rows
+    assert files.from_table(files.to_table(rows)) == rows
+    left_out = 0
+    for row, columns in zip(rows, told, strict=True):
+        counters = {k: v for k, v in columns.get("ledger", {}).items() if v is not None}
+        left_out += (columns["event"] == "no-event") + ("nonsense" in counters)
+        counters.pop("nonsense", None)
+        assert row.ledger == (counters or None)
+        assert row.extra == columns.get("extra", {})
+        for name in ("vantage", "connection", "session", "link", "link_sender", "queue"):
+            assert getattr(row, name) == columns.get(name)
+    assert len(recorder.problems) == left_out
 
 
 BOUND = st.fixed_dictionaries(
@@ -163,30 +93,24 @@ NOTED = st.fixed_dictionaries(
     told=st.lists(st.tuples(st.integers(0, 2), st.integers(-(2**62), 2**62), NOTED), max_size=12),
 )
 def test_bound_notes_make_the_rows_that_are_told_one_by_one(bound, told):
-    """By columns or by rows: the same trace as from a tap that is told everything."""
-    tables: list[pa.Table] = []
-    columns = ColumnRecorder("r", now=lambda: 5, sink=tables.append, batch_rows=5)
+    """The same trace as from a tap that is told everything."""
     plain, one = Recorder("r"), Recorder("r")
     clock, now = VirtualClock(), [0]
 
     def ledger(names):
         return dict(zip(names, (now[0], now[0] // 2), strict=False))
 
-    def notes(tap, *, names, **place):
-        return tap.bind(clock, ledger=lambda: ledger(names), **place)
+    def notes(*, names, **place):
+        return one.bind(clock, ledger=lambda: ledger(names), **place)
 
-    bindings = [[notes(tap, **place) for tap in (columns, one)] for place in bound]
+    bindings = [notes(**place) for place in bound]
     for which, number, row in told:
         which, now[0] = which % len(bound), number
-        for each in bindings[which]:
-            each.note(**row)
+        bindings[which].note(**row)
         place = dict(bound[which])
         plain.internal(t_us=0, ledger=ledger(place.pop("names")), **place, **row)
-    columns.flush()
-    wanted = to_table(plain.rows, raw=False).to_pylist()
-    assert [row for table in tables for row in table.to_pylist()] == wanted
-    assert one.problems == columns.problems == plain.problems
-    assert to_table(one.rows, raw=False).to_pylist() == wanted
+    assert one.rows == plain.rows
+    assert one.problems == plain.problems
 
 
 def test_nobody_is_asked_for_counters_without_a_tap():
@@ -237,16 +161,15 @@ HOLDING = st.sampled_from(
     available=3,
 )
 @given(steps=st.lists(HOLDING, max_size=14), window=st.integers(1, 4), available=st.integers(0, 3))
-def test_what_holds_a_sender_is_named_alike_in_both(steps, window, available):
+def test_what_holds_a_sender_is_named_on_its_rows(steps, window, available):
     """Credit, window, alarm, TCP, no message, unconfirmed: in every mix, on every row."""
-    tables: list[pa.Table] = []
-    ours = ColumnRecorder("r", now=lambda: 1, sink=tables.append, batch_rows=4)
-    plain = Recorder("r", now=lambda: 1)
+    recorder = Recorder("r", now=lambda: 1)
     pair = LinkPair(server_sends=False, server_session=SessionSettings(incoming_window=window))
     client, server = Seen(pair.client, "client"), Seen(pair.server, "broker")
     flights = iter(range(1_000))
     pair.sender.counters.available = available
     pair.receiver.unconfirmed = 3
+    on, wanted = set(), []
     for step in [{"event": "grant"}, *steps]:
         if step["event"] == "grant":
             pair.receiver.grant(2)
@@ -254,21 +177,31 @@ def test_what_holds_a_sender_is_named_alike_in_both(steps, window, available):
             pair.server_session.flow()
             pair.pump()
         elif step["event"] != "send":
-            for recorder in (ours, plain):
-                recorder.internal(t_us=1, connection="c1", **step)
+            recorder.internal(t_us=1, connection="c1", **step)
+            begins = step["event"] in ("block", "alarm-set")
+            on = on | {step["kind"]} if begins else on - {step["kind"]}
         elif pair.sender.can_send:
             pair.sender.send(b"m", settled=True)
             item = pair.client.flying[-1]
             flight = Flight(frame_id=next(flights), item=item, sent_us=1, arrives_us=1,
                             direction=Direction.CLIENT_TO_BROKER, connection="c1")  # fmt: skip
-            for recorder in (ours, plain):
-                recorder.sent(client, flight)
+            recorder.sent(client, flight)
             pair.deliver(pair.client)
-            for recorder in (ours, plain):
-                recorder.received(server, flight)
-    ours.flush()
-    found = pa.concat_tables(tables).to_pylist() if tables else []
-    assert found == to_table(plain.rows, raw=False).to_pylist()
+            recorder.received(server, flight)
+            counters = pair.sender.counters
+            closed = pair.client_session.counters.remote_incoming_window == 0
+            holds = {
+                "no-message": counters.available == 0,
+                "unconfirmed": "unconfirmed" in on and counters.link_credit == 0,
+                "link-credit": counters.link_credit == 0,
+                "alarm": "memory" in on and closed,
+                "session-window": closed,
+                "tcp": "tcp" in on,
+            }
+            wanted.append(tuple(brake for brake, held in holds.items() if held))
+    rows = [row for row in recorder.rows if row.is_frame]
+    assert [row.brakes for row in rows if row.event == "sent"] == wanted
+    assert {row.brakes for row in rows if row.event == "received"} <= {()}
 
 
 def test_a_disk_that_is_full_is_told_and_nothing_is_left(tmp_path):
@@ -283,7 +216,7 @@ def test_a_disk_that_is_full_is_told_and_nothing_is_left(tmp_path):
                 raise full
 
             writer._writer.write_table = refuse
-            stream("two_senders", "blog2024", {"run_ms": 1}, take=writer.write_table)
+            stream("two_senders", "blog2024", {"run_ms": 1}, take=writer.write)
 
     with pytest.raises(TraceFileError, match=r"t\.parquet: cannot write there: No space left"):
         written()

@@ -440,7 +440,7 @@ def test_rows_without_frames_are_no_capture(capsys, folder, made):
     act = next(row for row in rows if row.event == "action")
     argv = ["--from", str(act.seq), "--to", str(act.seq), "-o", "t.pcapng"]
     refused(
-        capsys, "export", str(made / "run.parquet"), *argv, code=1, telling="AMQP 1.0",
+        capsys, "export", str(made / "run.parquet"), *argv, code=1, telling="the trace has no frames to export",
     )  # fmt: skip
 
 

@@ -150,7 +150,7 @@ def test_what_cannot_be_exported_is_one_line_and_leaves_the_old_file(tmp_path):
               protocol="amqp-1.0", frame_id=0, from_peer="client", connection="c1", kind="flow",
               frame={"handle": 0})  # fmt: skip
     for rows, message in (
-        ([], "no AMQP 1.0 frames"),
+        ([], "no frames"),
         ([row], "row 0: no flow can be made of its fields: .*incoming-window is mandatory"),
         ([dataclasses.replace(row, connection=None)], "without connection"),
         ([dataclasses.replace(row, kind="basic.ack")], "basic.ack is no frame of AMQP 1.0"),

@@ -54,7 +54,7 @@ class ExportResult:
 
 
 def export(rows: Sequence[Row], path: str | Path) -> ExportResult:
-    """Writes the AMQP 1.0 frames of a trace as pcapng; the file appears whole or not at all.
+    """Writes the frames of a trace as pcapng; the file appears whole or not at all.
 
     Args:
         rows: a trace of one run or several, in order.
@@ -66,7 +66,7 @@ def export(rows: Sequence[Row], path: str | Path) -> ExportResult:
     """
     frames = _one_row_per_frame(rows)
     if not frames:
-        raise ExportError("the trace has no AMQP 1.0 frames to export")
+        raise ExportError("the trace has no frames to export")
     path = Path(path)
     part = ""
     try:

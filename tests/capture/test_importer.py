@@ -20,7 +20,7 @@ from tests.capture.capture_builder import (
 )
 from workbench.amqp10.frame import Frame, ProtocolHeader, encode_item
 from workbench.amqp10.performatives import Flow, Open, Transfer
-from workbench.capture import connection, importer
+from workbench.capture import columns, connection
 from workbench.capture.decoder import DecodedFrame, FrameRecord, Unreadable
 from workbench.capture.importer import Capture, CaptureError, import_capture, import_files
 from workbench.trace import files
@@ -522,15 +522,20 @@ def test_good_captures_are_kept_and_bad_ones_listed(folder):
     assert "not imported: bad.pcapng" in result.report.text()
 
 
-def test_no_more_than_a_batch_of_rows_is_in_memory(folder, monkeypatch):
+@pytest.mark.parametrize(
+    ("limit", "most", "size"),
+    [("BATCH_ROWS", 20, lambda table: table.num_rows),
+     ("BATCH_OCTETS", 1_000, lambda table: sum(map(len, table["raw"].drop_null().to_pylist())))],
+)  # fmt: skip
+def test_no_more_than_a_batch_is_in_memory(folder, monkeypatch, limit, most, size):
     """A capture comes in tables, each as soon as it is full, and they are all its rows."""
     path = record(plan(3))[0].write(folder / "long.pcapng")
     whole = import_capture(path).rows
-    monkeypatch.setattr(importer, "BATCH_ROWS", 20)
+    monkeypatch.setattr(columns, limit, most)
     capture = Capture(path)
     tables = list(capture.tables())
-    most = max(table.num_rows for table in tables)
-    assert 20 <= most < 40
+    assert most <= max(map(size, tables)) < 2 * most
+    assert len(tables) > 3
     assert [row for table in tables for row in files.from_table(table)] == whole
     assert capture.report.rows == len(whole)
 

@@ -26,7 +26,7 @@ from tests.folds.test_live import told
 from tests.folds.test_live import whole as every_answer
 from tests.patience import TIMEOUT_S
 from workbench import folds
-from workbench.capture import importer
+from workbench.capture import columns
 from workbench.capture.importer import import_capture
 from workbench.capture.pcap import CaptureReader
 from workbench.cli import following
@@ -223,7 +223,7 @@ def test_each_stall_of_a_capture_is_told_once_it_is_over(
     repo, tmp_path, monkeypatch, capsys, batch
 ):
     """Frames that come after it tell of it, and so it never goes on."""
-    monkeypatch.setattr(importer, "BATCH_ROWS", batch)
+    monkeypatch.setattr(columns, "BATCH_ROWS", batch)
     place = repo / "data" / "captures" / "rmq43_b_consumer_credit.pcapng"
     followed = Follower(place)
     screen = screen_of(followed, place)

@@ -67,7 +67,7 @@ def cuts_of(count: int, many: int) -> list[int]:
 def written(folder: Path, rows: Any, group_rows: int = 40) -> Path:
     """A trace file in small row groups, so that a cut goes through several."""
     path = folder / "t.parquet"
-    with files.TraceWriter(path, batch_rows=group_rows) as writer:
+    with files.TraceWriter(path, group_rows=group_rows) as writer:
         for row in rows:
             writer.write(row)
     return path

@@ -53,7 +53,7 @@ def test_a_folder_of_files_is_one_trace_in_order_of_names(tmp_path):
 def test_a_long_run_is_written_batch_by_batch(tmp_path):
     """The writer keeps a batch in memory, not the run, and the reader as well."""
     rows = race() * 50
-    with TraceWriter(tmp_path / "t.parquet", batch_rows=7) as writer:
+    with TraceWriter(tmp_path / "t.parquet", group_rows=7) as writer:
         for row in rows:
             writer.write(row)
             assert len(writer._waiting) < 7
@@ -85,6 +85,20 @@ def test_octets_may_be_left_out(tmp_path):
     assert files.read(tmp_path / "t.parquet")[0].raw is None
 
 
+def test_octets_need_not_be_read_and_a_batch_ends_with_its_group(tmp_path):
+    """Frames may be large: nothing holds more of them than a group has."""
+    path, octets = tmp_path / "t.parquet", bytes(1_000)
+    rows = [replace(row, raw=octets) for row in race()]
+    with TraceWriter(path, group_rows=4) as writer:
+        for row in rows:
+            writer.write(row)
+    assert list(files.iter_rows(path)) == rows
+    assert list(files.iter_rows(path, raw=False)) == [replace(row, raw=None) for row in rows]
+    found = list(files.batches(path, ["seq", "raw"]))
+    assert len(found) > 1
+    assert {batch.num_rows for batch in found[:-1]} == {4}
+
+
 def test_a_failure_leaves_what_was_there_and_nothing_half_written(tmp_path):
     """A write that is broken off keeps the old file and takes its own away."""
     path = tmp_path / "t.parquet"
@@ -101,16 +115,27 @@ def test_a_failure_leaves_what_was_there_and_nothing_half_written(tmp_path):
     assert [entry.name for entry in tmp_path.iterdir()] == ["t.parquet"]
 
 
-def test_a_table_of_any_size_is_cut_into_groups(tmp_path, monkeypatch):
+def test_a_table_of_any_size_is_cut_into_groups(tmp_path):
     """A reader that takes a part of a file takes whole groups."""
-    monkeypatch.setattr(files, "GROUP_ROWS", 4)
     path = tmp_path / "t.parquet"
     table = files.to_table(race())
-    with TraceWriter(path) as writer:
+    with TraceWriter(path, group_rows=4) as writer:
         writer.write_table(table)
     groups = pq.read_metadata(path)
     assert max(groups.row_group(n).num_rows for n in range(groups.num_row_groups)) == 4
     assert groups.num_rows == table.num_rows > 4
+
+
+def test_a_group_of_large_frames_is_written_sooner(tmp_path, monkeypatch):
+    """As many octets as there may be in memory; small tables share a group."""
+    path = tmp_path / "t.parquet"
+    table = files.to_table(race())
+    several = 3 * table.get_total_buffer_size()
+    monkeypatch.setattr(files, "GROUP_OCTETS", several)
+    files.write_tables(path, [table] * 7)
+    groups = pq.read_metadata(path)
+    found = [groups.row_group(n).num_rows for n in range(groups.num_row_groups)]
+    assert found == [3 * table.num_rows, 3 * table.num_rows, table.num_rows]
 
 
 def refuse(number):
@@ -126,10 +151,15 @@ def test_a_disk_that_fills_amid_many_rows_is_one_clear_line(tmp_path, monkeypatc
     """As at the end."""
     monkeypatch.setattr(pq.ParquetWriter, "write_table", refuse(errno.ENOSPC))
     line = r"t\.parquet: cannot write there: No space left on device$"
-    with TraceWriter(tmp_path / "t.parquet", batch_rows=1) as writer:
-        with pytest.raises(TraceFileError, match=line):
+
+    def written(writer):
+        with writer, pytest.raises(TraceFileError, match=line):
             writer.write(race()[0])
-        writer._waiting.clear()
+
+    # Whoever goes on all the same gets no file that lacks a row.
+    with pytest.raises(TraceFileError, match=line):
+        written(TraceWriter(tmp_path / "t.parquet", group_rows=1))
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_place_that_cannot_be_written_to_is_one_clear_line(tmp_path, monkeypatch):

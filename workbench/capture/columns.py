@@ -21,6 +21,10 @@ _COLUMNS = (
 """Columns that differ from row to row, in the order in which `RowColumns` keeps their values; those
 of a frame's fields, which has a column for each protocol, are one here."""
 
+BATCH_ROWS = 20_000
+BATCH_OCTETS = 16 * 1024 * 1024
+"""A table has so many rows, or its frames so many octets: frames may be large, memory is not."""
+
 
 class RowColumns:
     """Collects the rows of one run.
@@ -41,12 +45,18 @@ class RowColumns:
         self._start_us: int | None = None
         self._t_us = 0
         self._frames = 0
+        self._octets = 0  # of the frames that wait
         self._values: list[Any] = []
 
     @property
     def count(self) -> int:
         """Rows made so far."""
         return self._taken + self.waiting
+
+    @property
+    def is_full(self) -> bool:
+        """It is time to take what waits."""
+        return self.waiting >= BATCH_ROWS or self._octets >= BATCH_OCTETS
 
     def begin(self, t_us: int) -> None:
         """The run starts at this packet time, microseconds since the epoch."""
@@ -69,6 +79,8 @@ class RowColumns:
             from_peer, protocol, connection, None if record.ledger is None else OBSERVED, None,
             *astuple(record),
         )  # fmt: skip
+        if record.raw is not None:
+            self._octets += len(record.raw)
         self._frames += 1
         self.waiting += 1
 
@@ -113,5 +125,5 @@ class RowColumns:
         }  # fmt: skip
         self._values = []
         self._taken += count
-        self.waiting = 0
+        self.waiting = self._octets = 0
         return table_of_columns(columns)

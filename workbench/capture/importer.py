@@ -42,9 +42,6 @@ __all__ = [
 Progress = Callable[[int, int], None]
 """Called now and then with the octets read so far and the size of all captures."""
 
-BATCH_ROWS = 20_000
-"""Rows of a table that a capture gives."""
-
 _PROGRESS_PACKETS = 2_000
 _PROGRESS_LINES = 2_000
 _MAX_LINE = 1 << 20
@@ -100,7 +97,7 @@ class Capture:
         """
         steps = self._lines if self._is_log else self._packets
         for place in steps():
-            if self._rows.waiting >= BATCH_ROWS:
+            if self._rows.is_full:
                 yield self._rows.take()
             if progress is not None and place is not None:
                 progress(place)
@@ -123,7 +120,7 @@ class Capture:
             for packet in CaptureReader(stream, self.path.name, grows=True):
                 if packet is not None:
                     self._packet(packet)
-                if packet is None or self._rows.waiting >= BATCH_ROWS:
+                if packet is None or self._rows.is_full:
                     yield self._rows.take()
 
     @contextmanager

@@ -219,7 +219,7 @@ def _folded(
 
     if _rows(traces, check=True) is None:
         raise files.TraceFileError("a trace at a URL is Spark's: leave --engine plain out")
-    rows = [list(progress.over(files.iter_rows(trace))) for trace in traces]
+    rows = [list(progress.over(files.iter_rows(trace, raw=False))) for trace in traces]
     return QUESTIONS[question].answer(*rows, **arguments)
 
 

@@ -184,7 +184,7 @@ class _Folder:
                 )
             if there > done:
                 room = BATCH_ROWS - len(rows)
-                new = list(islice(files.iter_rows(path), done, min(there, done + room)))
+                new = list(islice(files.iter_rows(path, raw=False), done, min(there, done + room)))
                 rows += new
                 done += len(new)
                 written_s = path.stat().st_mtime

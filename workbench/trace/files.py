@@ -10,6 +10,7 @@ import secrets
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import cache, lru_cache
+from operator import attrgetter
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -37,7 +38,7 @@ def to_table(rows: Sequence[Row], *, raw: bool = True) -> Any:
         raw: False to leave the octets out, which makes large traces several times smaller.
     """
     names = [name for name in COLUMN_NAMES if raw or name != "raw"]
-    return table_of_columns({name: [getattr(row, name) for row in rows] for name in names})
+    return table_of_columns({name: list(map(attrgetter(name), rows)) for name in names})
 
 
 def table_of_columns(columns: Mapping[str, Sequence[Any]]) -> Any:
@@ -87,10 +88,11 @@ def nulls(type_: Any, count: int) -> Any:
 
 
 def from_table(table: Any) -> list[Row]:
-    """The rows of an Arrow table or record batch that has the schema of a trace."""
+    """The rows of an Arrow table or record batch with columns of a trace."""
     count = table.num_rows
     values: dict[str, list[Any]] = {}
-    for name in COLUMN_NAMES:
+    names = [name for name in COLUMN_NAMES if name in table.schema.names]
+    for name in names:
         column = table.column(name)
         if name in STRUCT_COLUMNS:
             values[name] = _structs(column, count)
@@ -99,8 +101,7 @@ def from_table(table: Any) -> list[Row]:
         else:
             values[name] = column.to_pylist()
     return [
-        Row(**dict(zip(COLUMN_NAMES, cells, strict=True)))
-        for cells in zip(*(values[name] for name in COLUMN_NAMES), strict=True)
+        Row(**dict(zip(names, cells, strict=True))) for cells in zip(*values.values(), strict=True)
     ]
 
 
@@ -127,6 +128,8 @@ def _structs(column: Any, count: int) -> list[dict[str, Any] | None]:
 GROUP_ROWS = 131_072
 """Rows of a Parquet row group at most: a reader can cut the file there, and each of its tasks reads
 the index of all groups."""
+GROUP_OCTETS = 128 * 1024 * 1024
+"""A group of fewer rows is written once it takes so much memory: frames may be large."""
 
 
 class TraceWriter:
@@ -137,20 +140,24 @@ class TraceWriter:
     Args:
         path: the file to write; one that exists is replaced at the end.
         raw: False to leave the octets out.
-        batch_rows: rows that are kept in memory before they are written.
+        group_rows: rows of a row group; as many are kept in memory before they are written, or
+            fewer if they are large.
 
     Raises:
         TraceFileError: if the file cannot be written.
     """
 
     def __init__(
-        self, path: str | os.PathLike[str], *, raw: bool = True, batch_rows: int = BATCH_ROWS
+        self, path: str | os.PathLike[str], *, raw: bool = True, group_rows: int = GROUP_ROWS
     ) -> None:
         self.path = Path(path)
         self.count = 0
         self._raw = raw
-        self._batch_rows = batch_rows
+        self._group_rows = group_rows
+        self._batch_rows = min(BATCH_ROWS, group_rows)
         self._waiting: list[Row] = []
+        self._tables: list[Any] = []  # of the next group
+        self._rows_in_tables = self._octets_in_tables = 0
         self._part = self.path.with_name(f".{self.path.name}.{secrets.token_hex(4)}.part")
         self._writer: Any = None
 
@@ -177,7 +184,7 @@ class TraceWriter:
         self._waiting.append(row)
         self.count += 1
         if len(self._waiting) >= self._batch_rows:
-            self._flush()
+            self._pack()
 
     def write_table(self, table: Any) -> None:
         """Add a table of rows that has the schema of a trace.
@@ -185,9 +192,9 @@ class TraceWriter:
         Raises:
             TraceFileError: if it cannot be written.
         """
-        self._flush()
-        self._put(table)
+        self._pack()
         self.count += table.num_rows
+        self._add(table)
 
     def __exit__(
         self,
@@ -197,6 +204,7 @@ class TraceWriter:
     ) -> None:
         try:
             if kind is None:
+                self._pack()
                 self._flush()
                 self._writer.close()
                 os.replace(self._part, self.path)
@@ -205,16 +213,34 @@ class TraceWriter:
         finally:
             self._discard()
 
-    def _flush(self) -> None:
+    def _pack(self) -> None:
+        """Rows become a table, which is smaller."""
         if self._waiting:
-            self._put(to_table(self._waiting, raw=self._raw))
+            table = to_table(self._waiting, raw=self._raw)
             self._waiting = []
+            self._add(table)
 
-    def _put(self, table: Any) -> None:
+    def _add(self, table: Any) -> None:
+        self._tables.append(table)
+        self._rows_in_tables += table.num_rows
+        self._octets_in_tables += table.get_total_buffer_size()
+        if self._rows_in_tables >= self._group_rows or self._octets_in_tables >= GROUP_OCTETS:
+            self._flush()
+
+    def _flush(self) -> None:
+        """Write what there is; where that fails it stays, so that no file lacks it."""
+        import pyarrow as pa
+
+        if not self._tables:
+            return
         try:
-            self._writer.write_table(table, row_group_size=GROUP_ROWS)
+            self._writer.write_table(
+                pa.concat_tables(self._tables), row_group_size=self._group_rows
+            )
         except OSError as problem:
             raise TraceFileError(f"{self.path}: cannot write there: {reason(problem)}") from problem
+        self._tables = []
+        self._rows_in_tables = self._octets_in_tables = 0
 
     def _discard(self) -> None:
         if self._writer is not None and self._writer.is_open:
@@ -245,22 +271,12 @@ def write(path: str | os.PathLike[str], rows: Iterable[Row], *, raw: bool = True
 def write_tables(path: str | os.PathLike[str], tables: Iterable[Any]) -> int:
     """Write tables of rows, one behind the other, to one Parquet file; returns the number of rows.
 
-    Small ones are put together, so that the file has no more row groups than it needs.
-
     Raises:
         TraceFileError: if the file cannot be written; what was there before is still there.
     """
-    import pyarrow as pa
-
-    waiting: list[Any] = []
     with TraceWriter(path) as writer:
         for table in tables:
-            waiting.append(table)
-            if sum(each.num_rows for each in waiting) >= GROUP_ROWS:
-                writer.write_table(pa.concat_tables(waiting))
-                waiting = []
-        if waiting:
-            writer.write_table(pa.concat_tables(waiting))
+            writer.write_table(table)
     return writer.count
 
 
@@ -290,10 +306,17 @@ def read(path: str | os.PathLike[str]) -> list[Row]:
     return list(iter_rows(path))
 
 
-def iter_rows(path: str | os.PathLike[str], batch_rows: int = BATCH_ROWS) -> Iterator[Row]:
+def iter_rows(
+    path: str | os.PathLike[str], batch_rows: int = BATCH_ROWS, *, raw: bool = True
+) -> Iterator[Row]:
     """The rows one after the other, a batch at a time in memory.
 
     Every file is checked before the first row comes.
+
+    Args:
+        path: a Parquet file, or a folder of such files in order of their names.
+        batch_rows: rows of a batch at most.
+        raw: False to leave the octets out, which may be most of a trace.
 
     Raises:
         TraceFileError: as `read`.
@@ -305,12 +328,13 @@ def iter_rows(path: str | os.PathLike[str], batch_rows: int = BATCH_ROWS) -> Ite
             count += parquet.metadata.num_rows
     if not count:
         raise TraceFileError(f"{path}: holds no rows: an empty trace")
-    return _rows(files, batch_rows)
+    columns = [name for name in COLUMN_NAMES if raw or name != "raw"]
+    return _rows(files, columns, batch_rows)
 
 
-def _rows(files: list[Path], batch_rows: int) -> Iterator[Row]:
+def _rows(files: list[Path], columns: Sequence[str], batch_rows: int) -> Iterator[Row]:
     for file in files:
-        for batch in batches(file, COLUMN_NAMES, size=batch_rows):
+        for batch in batches(file, columns, size=batch_rows):
             yield from from_table(batch)
 
 
@@ -322,7 +346,7 @@ def batches(
     groups: Sequence[int] | None = None,
     words: Sequence[str] = (),
 ) -> Iterator[Any]:
-    """Record batches of a checked file, with just these columns.
+    """Record batches of a checked file, with just these columns; none has rows of two groups.
 
     Args:
         file: a file that `open_file` has taken.
@@ -344,10 +368,12 @@ def batches(
             there = metadata.schema.to_arrow_schema().names
             again = [name for name in words if name in there]
             parquet = pq.ParquetFile(stream, metadata=metadata, read_dictionary=again)
-            for batch in parquet.iter_batches(
-                batch_size=size, row_groups=groups, columns=list(columns)
-            ):
-                yield fitted(batch, columns)
+            # A group is as large as memory may be, so a batch is no larger.
+            for group in range(metadata.num_row_groups) if groups is None else groups:
+                for batch in parquet.iter_batches(
+                    batch_size=size, row_groups=[group], columns=list(columns)
+                ):
+                    yield fitted(batch, columns)
     except FileNotFoundError:
         raise TraceFileError(f"{file}: was deleted while it was read") from None
     except (pa.ArrowException, OSError) as error:

@@ -439,9 +439,8 @@ def test_rows_without_frames_are_no_capture(capsys, folder, made):
     rows = files.read(made / "run.parquet")
     act = next(row for row in rows if row.event == "action")
     argv = ["--from", str(act.seq), "--to", str(act.seq), "-o", "t.pcapng"]
-    refused(
-        capsys, "export", str(made / "run.parquet"), *argv, code=1, telling="the trace has no frames to export",
-    )  # fmt: skip
+    telling = "the trace has no frames to export"
+    refused(capsys, "export", str(made / "run.parquet"), *argv, code=1, telling=telling)
 
 
 def test_a_page_has_a_bound_and_says_how_to_choose(capsys, folder, made, monkeypatch):

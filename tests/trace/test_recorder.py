@@ -134,19 +134,23 @@ class Seen:
         return self.amqp.scope(item, outgoing)
 
 
+UNCONFIRMED = {
+    "kind": "unconfirmed", "vantage": "broker", "session": 1, "link": "l", "attach_no": 1,
+    "link_sender": "client",
+}  # fmt: skip
 HOLDING = st.sampled_from(
     [
         {"event": "alarm-set", "kind": "memory", "vantage": "broker"},
         {"event": "alarm-clear", "kind": "memory", "vantage": "broker"},
         {"event": "block", "kind": "tcp", "vantage": "client:client"},
         {"event": "unblock", "kind": "tcp", "vantage": "client:client"},
-        {"event": "block", "kind": "unconfirmed", "vantage": "broker", "session": 1, "link": "l",
-         "attach_no": 1, "link_sender": "client"},
+        {"event": "block", **UNCONFIRMED},
+        {"event": "unblock", **UNCONFIRMED},
         {"event": "send"},
         {"event": "send"},
         {"event": "grant"},
     ]
-)  # fmt: skip
+)
 
 
 @settings(max_examples=120, deadline=None, derandomize=True)
@@ -158,6 +162,19 @@ HOLDING = st.sampled_from(
         {"event": "send"},
     ],
     window=1,
+    available=3,
+)
+@example(
+    steps=[
+        {"event": "block", **UNCONFIRMED},
+        {"event": "send"},
+        {"event": "send"},
+        {"event": "unblock", **UNCONFIRMED},
+        {"event": "grant"},
+        {"event": "send"},
+        {"event": "send"},
+    ],
+    window=4,
     available=3,
 )
 @given(steps=st.lists(HOLDING, max_size=14), window=st.integers(1, 4), available=st.integers(0, 3))

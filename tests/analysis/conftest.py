@@ -35,7 +35,7 @@ def spark():
             say=lambda _: None,
             memory="1g",
             master="local[2]",
-            quick=True,
+            quick=False,  # it lives long: what Java's full compiler takes, it gives back
             more={
                 # Small questions: what costs time is not the rows but compiling the plan.
                 "spark.sql.codegen.wholeStage": "false",

@@ -3,6 +3,7 @@
 import dataclasses
 import itertools
 import random
+import re
 import struct
 
 import pytest
@@ -164,6 +165,17 @@ def test_nothing_is_guessed_where_segments_are_lost(folder, seed):
             assert row.details["text"]
 
 
+def shortened(whole, tape, place, keep):
+    """Writes a capture again, of each packet as many octets as `keep` gives for its size."""
+    data = bytearray()
+    for t_us, packet in tape.packets:
+        kept = packet[: keep(len(packet))]
+        head = struct.pack("<IIIII", 0, 0, t_us, len(kept), len(packet))
+        body = head + kept + bytes(-len(kept) % 4)
+        data += struct.pack("<II", 6, len(body) + 12) + body + struct.pack("<I", len(body) + 12)
+    place.write_bytes(whole.read_bytes()[: 28 + 20] + data)
+
+
 @pytest.mark.parametrize("size", [10, 60, 100])
 def test_payload_cut_by_the_snapshot_length_costs_no_counter(folder, size):
     """A transfer whose performative was kept counts, though its body was not."""
@@ -176,16 +188,9 @@ def test_payload_cut_by_the_snapshot_length_costs_no_counter(folder, size):
     ]
     tape, _ = record(bursts(said), frame_by_frame=True)
     truth = import_capture(tape.write(folder / "whole.pcapng")).rows
-    short = folder / "short.pcapng"
-    data = bytearray()
-    for t_us, packet in tape.packets:
-        is_transfer = len(packet) > 400
-        kept = packet[: len(packet) - 400 + size] if is_transfer else packet
-        head = struct.pack("<IIIII", 0, 0, t_us, len(kept), len(packet))
-        body = head + kept + bytes(-len(kept) % 4)
-        data += struct.pack("<II", 6, len(body) + 12) + body + struct.pack("<I", len(body) + 12)
-    whole = (folder / "whole.pcapng").read_bytes()
-    short.write_bytes(whole[: 28 + 20] + data)
+    transfers = sum(len(packet) > 400 for _, packet in tape.packets)
+    whole, short = folder / "whole.pcapng", folder / "short.pcapng"
+    shortened(whole, tape, short, lambda octets: octets - 400 + size if octets > 400 else octets)
     result = import_capture(short)
     assert [row.ledger for row in frames(result.rows)] == [row.ledger for row in frames(truth)]
     assert all(row.unknown == () for row in frames(result.rows))
@@ -193,6 +198,24 @@ def test_payload_cut_by_the_snapshot_length_costs_no_counter(folder, size):
     assert {row.raw for row in cut} == {None}
     assert [row.body_bytes for row in cut] == [400] * len(cut)
     assert "payload of" in result.report.text()
+    assert result.report.captures[0].cut == transfers
+    assert f"{transfers} packets kept only in part; capture whole packets" in result.report.text()
+
+
+def test_packets_too_short_to_read_are_not_taken_for_another_protocol(folder):
+    """A protocol header of which six octets are there may be any of AMQP's."""
+    tape, _ = record(plan())
+    whole, short = folder / "whole.pcapng", folder / "short.pcapng"
+    tape.write(whole)
+    shortened(whole, tape, short, lambda octets: min(octets, 54 + 6))
+    with pytest.raises(CaptureError) as caught:
+        import_capture(short)
+    assert re.fullmatch(
+        r"short.pcapng: no AMQP 1.0 or AMQP 0-9-1 or AMQP 0-10 can be read in it: 1 TCP connection:"
+        r" 1 of a protocol that cannot be told; \d+ packets kept only in part; capture whole"
+        r" packets \(tcpdump -s 0\)",
+        str(caught.value),
+    )
 
 
 def test_a_segment_lost_inside_a_payload_costs_that_payload_alone(folder):

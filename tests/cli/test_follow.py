@@ -312,15 +312,15 @@ def test_a_capture_that_grows_is_followed_and_counts_once(repo, tmp_path, kind):
         Follower(place, beside(tmp_path))
 
 
-def as_pcap(data):
-    """The packets of a pcapng file in the older format."""
+def as_pcap(data, kept=262_144):
+    """The packets of a pcapng file in the older format, of each as many octets at most."""
     reader = CaptureReader(io.BytesIO(data))
     found = [packet for packet in reader if packet is not None]
     parts = [struct.pack("<IHHiIII", 0xA1B2C3D4, 2, 4, 0, 0, 262144, found[0].linktype)]
     for one in found:
         seconds, us = divmod(one.t_us, 1_000_000)
-        size = len(one.data)
-        parts += [struct.pack("<IIII", seconds, us, size, size + one.missing), one.data]
+        octets, size = one.data[:kept], len(one.data) + one.missing
+        parts += [struct.pack("<IIII", seconds, us, len(octets), size), octets]
     return b"".join(parts)
 
 

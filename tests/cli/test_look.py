@@ -11,6 +11,7 @@ from types import SimpleNamespace
 import pytest
 
 import workbench
+from tests.cli.test_follow import as_pcap
 from workbench.cli import main
 from workbench.exercises.capture_desk import CaptureDesk
 from workbench.trace import files
@@ -110,6 +111,18 @@ def test_a_file_that_is_cut_is_told_beside_the_headline(capture, tmp_path, capsy
     assert headline.startswith("The longest stall")
     above, _ = workbench.look(place)._repr_html_().split('class="headline"')
     assert "the file ends in the middle of" in above
+
+
+def test_packets_that_are_cut_are_told_beside_the_headline(capture, tmp_path, capsys):
+    """What was not kept cannot be told: whoever reads on must know why, and what to do."""
+    place = tmp_path / "cut.pcap"
+    place.write_bytes(as_pcap(capture.read_bytes(), kept=400))
+    assert main(["look", str(place)]) == 0
+    first, *others = capsys.readouterr().out.splitlines()
+    words = "packets kept only in part; capture whole packets (tcpdump -s 0)"
+    assert re.search(rf"; \d {re.escape(words)}$", first)
+    # Once more where all that was read is told.
+    assert [line.strip() for line in others if words in line] == [first.removeprefix("cut.pcap: ")]
 
 
 def test_hostile_names_stay_text(capture, tmp_path, capsys):

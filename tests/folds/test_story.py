@@ -41,6 +41,17 @@ def test_stalls_by_brake_are_those_of_the_question():
             assert f"blocked by {told.worst[1].what}" in told.headline
 
 
+def test_what_took_no_time_held_nobody():
+    """A clock that stands still, as where captures are put together, shows waits of no length."""
+    found = import_capture(CAPTURES / "rmq43_b_consumer_credit.pcapng").rows
+    rows = [replace(row, t_us=0) for row in found]
+    assert folds.stalls(rows)
+    assert story(rows).brakes == ()
+    assert [link.advice for link in story(rows).links] == [
+        "Nothing that is known to have been ready had to wait."
+    ]
+
+
 def test_every_link_has_its_messages_and_advice(late):
     """As the summary has them; the one that waited longest comes first."""
     told = story(late)

@@ -18,7 +18,7 @@ from workbench.capture.decoder import (
     protocol_of,
 )
 from workbench.capture.packet import endpoint_text
-from workbench.capture.report import ConnectionReport, DirectionReport
+from workbench.capture.report import UNKNOWN, ConnectionReport, DirectionReport
 from workbench.capture.tcp import Conversation, Direction, StreamSegment
 from workbench.trace.flatten import PROTOCOL_HEADER
 from workbench.trace.schema import AMQP_0_9_1, AMQP_0_10, AMQP_1_0, BROKER, CLIENT
@@ -288,8 +288,10 @@ class AmqpConnection:
         for stream in self._streams:
             if stream.protocol not in (None, OTHER, *DECODERS):
                 return str(stream.protocol)
+        if any(stream.is_whole and stream.protocol is not None for stream in self._streams):
+            return OTHER
         ends = self.conversation.directions
-        return OTHER if any(end.octets or end.lost_octets for end in ends) else "empty"
+        return UNKNOWN if any(end.octets or end.lost_octets for end in ends) else "empty"
 
 
 def _fed(decoder: Decoder, side: int, segment: StreamSegment) -> list[Found]:

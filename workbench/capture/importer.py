@@ -14,6 +14,7 @@ from __future__ import annotations
 import hashlib
 import re
 import tempfile
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass
@@ -29,10 +30,11 @@ from workbench.capture.connection import DECODERS, AmqpConnection
 from workbench.capture.packet import segment_of
 from workbench.capture.pcap import CaptureError, CaptureReader, Packet
 from workbench.capture.proton_log import ProtonLog, is_proton_log
-from workbench.capture.report import CaptureReport, ImportReport, protocol_name
+from workbench.capture.report import UNKNOWN, CaptureReport, ImportReport, protocol_name
 from workbench.capture.tcp import Reassembler, StreamSegment
 from workbench.trace.files import TraceFileError, from_table, reason, write_tables
 from workbench.trace.schema import Row
+from workbench.trace.words import counted
 
 __all__ = [
     "Capture", "CaptureError", "ImportResult", "Progress", "import_capture", "import_files",
@@ -168,6 +170,8 @@ class Capture:
         elif isinstance(segment, str):
             report.skipped[segment] = report.skipped.get(segment, 0) + 1
         elif self._port is None or self._wanted(segment.source, segment.destination):
+            if segment.missing:
+                report.cut += 1
             ready = self._reassembler.feed(segment, packet.t_us, packet.number)
             self._take(ready)
 
@@ -188,19 +192,19 @@ class Capture:
         report = self.report
         if self._is_log:
             return "a log of Proton without one whole frame"
-        words = f"no {' or '.join(map(protocol_name, DECODERS))} in it"
+        kinds = Counter(connection.protocol for connection in report.connections)
+        found = "can be read in it" if UNKNOWN in kinds else "in it"
+        words = f"no {' or '.join(map(protocol_name, DECODERS))} {found}"
         if not report.packets:
             return f"{words}: no packets" + (f" ({report.problems[0]})" if report.problems else "")
-        kinds: dict[str, int] = {}
-        for connection in report.connections:
-            kinds[connection.protocol] = kinds.get(connection.protocol, 0) + 1
         if not kinds:
             where = f" with port {self._port}" if self._port is not None else ""
-            skipped = "".join(f", {n} not used: {why}" for why, n in report.skipped.items())
-            return f"{words}: {report.packets} packets, no TCP connection{where}{skipped}"
-        parts = [f"{count} of {protocol_name(kind)}" for kind, count in sorted(kinds.items())]
-        many = sum(kinds.values())
-        return f"{words}: {many} TCP connection{'s' if many != 1 else ''}: {', '.join(parts)}"
+            skipped = "".join(f", {n:,} not used: {why}" for why, n in report.skipped.items())
+            packets = counted(report.packets, report.unit)
+            return f"{words}: {packets}, no TCP connection{where}{skipped}"
+        parts = [f"{count:,} of {protocol_name(kind)}" for kind, count in sorted(kinds.items())]
+        told = f"{words}: {counted(kinds.total(), 'TCP connection')}: {', '.join(parts)}"
+        return f"{told}; {report.in_part}" if report.in_part else told
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 from workbench.trace.words import counted
 
 __all__ = [
-    "CaptureReport", "ConnectionReport", "DirectionReport", "ImportReport", "LinkReport",
-    "protocol_name",
+    "UNKNOWN", "CaptureReport", "ConnectionReport", "DirectionReport", "ImportReport",
+    "LinkReport", "protocol_name",
 ]  # fmt: skip
 
 MAX_LINES = 50
@@ -22,6 +22,9 @@ MAX_LINES = 50
 MAX_ENDS = 3
 """Connections named in the one line about those that were not imported."""
 
+UNKNOWN = "unknown"
+"""What a connection speaks of which there is too little to tell."""
+
 _NAMES = {
     "amqp-1.0": "AMQP 1.0",
     "amqp-0-9-1": "AMQP 0-9-1",
@@ -29,6 +32,7 @@ _NAMES = {
     "tls": "TLS (encrypted; capture before encryption, or on the broker's plain port)",
     "empty": "no payload",
     "other": "another protocol",
+    UNKNOWN: "a protocol that cannot be told",
 }
 
 
@@ -101,7 +105,8 @@ class ConnectionReport:
     Attributes:
         name: ``c1``, ``c2``, ... in order of the first packet.
         client, broker: endpoints as ``address:port``.
-        protocol: ``amqp-1.0``, ``amqp-0-9-1``, ``tls`` and so on; ``empty`` without payload.
+        protocol: ``amqp-1.0``, ``amqp-0-9-1``, ``tls`` and so on; ``empty`` without payload,
+            ``unknown`` if the capture has too little of it.
         imported: frames of it are in the trace.
         first_us, last_us: packet times, microseconds since the Unix epoch.
         assumptions: what was taken to be so without proof.
@@ -153,6 +158,7 @@ class CaptureReport:
         unit: `packet` or `line`.
         other_packets: packets that carry no TCP.
         skipped: packets that could not be used, by reason.
+        cut: packets of TCP of which the capture has only the beginning.
         problems: damage of the files themselves.
         rows: rows made of it.
         redacted: secrets and message bodies were replaced.
@@ -164,6 +170,7 @@ class CaptureReport:
     unit: str = "packet"
     other_packets: int = 0
     skipped: dict[str, int] = field(default_factory=dict)
+    cut: int = 0
     problems: list[str] = field(default_factory=list)
     rows: int = 0
     redacted: bool = False
@@ -178,6 +185,12 @@ class CaptureReport:
     def imported(self) -> list[ConnectionReport]:
         """The connections whose frames are in the trace."""
         return [connection for connection in self.connections if connection.imported]
+
+    @property
+    def in_part(self) -> str:
+        """How many packets were cut, and what to do about it; empty if none was."""
+        what = f"{counted(self.cut, 'packet')} kept only in part"
+        return f"{what}; capture whole packets (tcpdump -s 0)" if self.cut else ""
 
     @property
     def others(self) -> str:
@@ -213,6 +226,8 @@ class CaptureReport:
             yield f"{counted(self.other_packets, self.unit)} {other}"
         for reason, count in sorted(self.skipped.items()):
             yield f"{counted(count, self.unit)} not used: {reason}"
+        if self.in_part:
+            yield self.in_part
         yield from _listed("problem", self.problems)
         for connection in self.connections:
             yield from connection.lines()

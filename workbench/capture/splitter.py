@@ -150,7 +150,7 @@ class FrameSplitter:
             self._parts.clear()
             self._work(found, final=True)
         if self._skip:
-            text = f"the stream ends {self._skip} octets before the end of a frame"
+            text = f"the stream ends {self._skip:,} octets before the end of a frame"
             found.append(Unreadable(self.offset, 0, text, True))
         return found
 
@@ -230,7 +230,7 @@ class FrameSplitter:
                     raw, 0, size, data[at + 4], data[at + 5], data[at + 6] << 8 | data[at + 7]
                 )
             except DecodeError as error:
-                text = f"a frame of {size} octets cannot be decoded"
+                text = f"a frame of {size:,} octets cannot be decoded"
                 if not _may_begin(data[end : end + 8], limit):
                     self._lose_boundary(found, at, text, error.reason)
                     return
@@ -273,7 +273,7 @@ class FrameSplitter:
         missing = size - len(data)
         cut = _without_payload(data, offset, size)
         if cut is None:
-            text = f"frame of {size} octets: {missing} of them are not in the capture"
+            text = f"frame of {size:,} octets: {missing:,} of them are not in the capture"
             found.append(Unreadable(offset, len(data), text, True))
         else:
             found.append(cut)
@@ -284,7 +284,7 @@ class FrameSplitter:
         return left - inside
 
     def _lost(self, offset: int, octets: int) -> Unreadable:
-        return Unreadable(offset, octets, f"{octets} octets are not in the capture", True)
+        return Unreadable(offset, octets, f"{octets:,} octets are not in the capture", True)
 
     # -- looking for a frame boundary
 
@@ -323,7 +323,7 @@ class FrameSplitter:
         while start >= 8 and _HEARTBEAT.match(self._data[start - 8 : start]):
             start -= 8
         if self._began and start:
-            text = f"{start} octets passed over up to the next frame boundary"
+            text = f"{start:,} octets passed over up to the next frame boundary"
             found.append(Unreadable(self.offset, start, text, False))
         self.skipped += start
         if self.kind is None:

@@ -180,9 +180,11 @@ def _capture(place: Path, progress: Progress | None) -> tuple[list[Row], list[st
                 break
     except (CaptureError, OSError) as error:
         raise LookError(str(error)) from None
-    first, *others = capture.report.lines()
-    told = (line.removeprefix(f"{place.name}: ") for line in (first, *capture.report.problems))
-    return rows, ["; ".join(told), *others]
+    report = capture.report
+    first, *others = report.lines()
+    wrong = (*report.problems, *filter(None, [report.in_part]))
+    told = (line.removeprefix(f"{place.name}: ") for line in (first, *wrong))
+    return rows, ["; ".join(told), *(line for line in others if line != report.in_part)]
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

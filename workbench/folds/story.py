@@ -148,7 +148,7 @@ class Story:
             return "No sender was ever without credit or behind a closed window."
         link, worst = self.worst
         where = (
-            f"{duration(worst.lasted_us)} on {link.key.name}, from {worst.start_us / 1e6:.3f} s on"
+            f"{duration(worst.lasted_us)} on {link.key.name}, from {worst.start_us / 1e6:,.3f} s on"
         )
         if worst.stall and worst.late:
             return (
@@ -172,7 +172,8 @@ def story(rows: Sequence[Row]) -> Story:
     found: dict[LinkKey, list[Interval]] = {}
     brakes: dict[str, BrakeSum] = {}
     places = {(row.run, row.seq): row for row in rows}
-    stalled, broken = stalls(rows), violations(rows)
+    # What took no time held nobody: a clock that is coarse, or goes back, would show it as a wait.
+    stalled, broken = stalls(rows, min_us=1), violations(rows)
     for stall in stalled:
         key = LinkKey(*stall[:6])  # type: ignore[arg-type]
         interval = Interval(

@@ -45,6 +45,7 @@ def test_time_at_zero_credit_is_that_between_the_last_message_and_the_grant():
     ("longest_us", "brake", "violations", "text"),
     [
         (0, None, 0, "Nothing that is known to have been ready had to wait."),
+        (0, "alarm", 0, "Nothing that is known to have been ready had to wait."),
         (
             5_000, "link-credit", 0,
             "The broker waited 2 times; the longest wait, 5.0 ms, was for credit: the receiver"

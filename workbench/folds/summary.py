@@ -191,7 +191,7 @@ def advice(link: Mapping[str, Any]) -> str:
             f"The {sender} began {begun} without credit, which 2.6.7 forbids. Correct how it counts"
             " its credit."
         )
-    if brake is None:
+    if brake is None or not link["longest_us"]:  # a wait that took no time is none
         return "Nothing that is known to have been ready had to wait."
     of_session = link["link"] is None and brake == LINK_CREDIT
     waited, why, change = _STOPPED if of_session else _WAITED[brake]

@@ -116,6 +116,13 @@ function fit(text, width, size = 13, weight = 500) {
   while (end > 1 && textWidth(`${text.slice(0, end)}…`, size, weight) > width) end--;
   return `${text.slice(0, end).trimEnd()}…`;
 }
+function fitName(name, width, size = 13, weight = 500) {
+  if (textWidth(name, size, weight) <= width) return name;
+  const cut = (kept2) => `${name.slice(0, Math.ceil(kept2 / 2))}…${name.slice(name.length - Math.floor(kept2 / 2))}`;
+  let kept = name.length - 1;
+  while (kept > 2 && textWidth(cut(kept), size, weight) > width) kept--;
+  return cut(kept);
+}
 var sizeIn = (text, width, weight = 650) => textWidth(text, 12, weight) > width ? 11 : 12;
 var Labels = class {
   constructor(width, height) {
@@ -193,7 +200,7 @@ function nodeBox(view, node, x, y, w, height, a = {}) {
     { key: `node ${node.id}`, ...press, ...a },
     R(x, y, w, height, `node ${node.role ? `s-${role}` : ""} ${state.blocked ? "stop" : ""} ${state.down ? "down" : ""}`, { rx: 11 }),
     node.role && P(`M${x + 11} ${y}h${w - 22}a11 11 0 0 1 10 6.5h-${w - 2}a11 11 0 0 1 10 -6.5z`, `f-${role}`),
-    T(x + 12, y + 25, fit(node.name, w - 20, 13, 650), `b ${c}`),
+    T(x + 12, y + 25, fitName(node.name, w - 20, 13, 650), `b ${c}`),
     sub && T(x + 12, y + 41, shown, "m s12"),
     shown !== sub && h("title", {}, sub),
     state.down && P(`M${x + w - 24} ${y + 12}l12 12m0 -12l-12 12`, "k-stop w4")
@@ -456,7 +463,8 @@ function axis(view, line, s, y, state) {
     else all.push(word);
     return all;
   }, []);
-  words.forEach((word, i) => kids.push(T(12, y.axis + y.tall / 2 + 4 + (i - (words.length - 1) / 2) * 12, fit(word, NAMES - 16, 11), "s11 m", { key: `u${i}` })));
+  words.forEach((word, i) => kids.push(T(12, y.axis + y.tall / 2 + 4 + (i - (words.length - 1) / 2) * 12, fitName(word, NAMES - 16, 11), "s11 m", { key: `u${i}` })));
+  if (words.some((word) => textWidth(word, 11) > NAMES - 16)) kids.push(h("title", {}, line.unit));
   kids.push(R(s.x0, y.axis, (s.high - s.low) * s.cell, y.tall, "axis"));
   let free = -Infinity;
   const hidden = line.style === "units" && state.part;
@@ -833,7 +841,7 @@ function quorum(view) {
         toggle(view, node.id, `${node.name}, ${sub}`) ?? {},
         R(0, 0, cw, ch, `node ${own.down ? "down" : leader ? "s-snd" : ""} ${own.blocked ? "stop" : ""}`, { rx: 10 }),
         own.down ? P(`M9 ${ch / 2 - 6}l12 12m0 -12l-12 12`, "k-stop w4 round") : leader ? P("M15 10l2.9 6 6.6.8-4.9 4.5 1.3 6.5-5.9-3.3-5.9 3.3 1.3-6.5L5.5 16.8l6.6-.8z", "f-snd") : C(15, ch / 2, 6, "f-panel k-muted w2"),
-        T(30, ch / 2 - 1, fit(node.name, cw - 34, 13, 650), "b"),
+        T(30, ch / 2 - 1, fitName(node.name, cw - 34, 13, 650), "b"),
         T(30, ch / 2 + 13, textWidth(sub, 11) > cw - 34 ? fit(sub.split(", ")[0], cw - 34, 11) : sub, "s11 m")
       )),
       disk && diskMark(view, disk.id, disk.name, dx, y - 17, 36, 32, "under")

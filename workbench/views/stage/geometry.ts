@@ -67,6 +67,15 @@ export function fit(text: string, width: number, size = 13, weight = 500): strin
   return `${text.slice(0, end).trimEnd()}…`;
 }
 
+/** What fits of a name: both its ends, for names may differ in either. */
+export function fitName(name: string, width: number, size = 13, weight = 500): string {
+  if (textWidth(name, size, weight) <= width) return name;
+  const cut = (kept: number): string => `${name.slice(0, Math.ceil(kept / 2))}…${name.slice(name.length - Math.floor(kept / 2))}`;
+  let kept = name.length - 1;
+  while (kept > 2 && textWidth(cut(kept), size, weight) > width) kept--;
+  return cut(kept);
+}
+
 /** Size of a label: 12, and where that is too wide 11. */
 export const sizeIn = (text: string, width: number, weight = 650): 11 | 12 => (textWidth(text, 12, weight) > width ? 11 : 12);
 

@@ -1,7 +1,7 @@
 /* Where the marks of a scene stand. Every layout is a function from a moment to a picture. */
 
 import { h, type Kid, type VNode } from "./dom";
-import { clamp, fit, sizeIn, textWidth } from "./geometry";
+import { clamp, fit, fitName, sizeIn, textWidth } from "./geometry";
 import { bars, numberLine } from "./lines";
 import { actsOn, at, button, buttonWidth, C, diskMark, dots, fits, frameMark, G, items, knob, L, nodeBox, onWire, P, pill, R, T, toggle, tone, TONES, valveMark, wireMark, type View, type Wire } from "./marks";
 import type { Act, Gauge, Link, Node } from "./types";
@@ -196,7 +196,7 @@ function quorum(view: View): Kid[] {
     kids.push(G({ key: `replica ${node.id}`, class: "glide", style: at(x, y - ch / 2) }, G(toggle(view, node.id, `${node.name}, ${sub}`) ?? {},
       R(0, 0, cw, ch, `node ${own.down ? "down" : leader ? "s-snd" : ""} ${own.blocked ? "stop" : ""}`, { rx: 10 }),
       own.down ? P(`M9 ${ch / 2 - 6}l12 12m0 -12l-12 12`, "k-stop w4 round") : leader ? P("M15 10l2.9 6 6.6.8-4.9 4.5 1.3 6.5-5.9-3.3-5.9 3.3 1.3-6.5L5.5 16.8l6.6-.8z", "f-snd") : C(15, ch / 2, 6, "f-panel k-muted w2"),
-      T(30, ch / 2 - 1, fit(node.name, cw - 34, 13, 650), "b"), T(30, ch / 2 + 13, textWidth(sub, 11) > cw - 34 ? fit(sub.split(", ")[0], cw - 34, 11) : sub, "s11 m"))),
+      T(30, ch / 2 - 1, fitName(node.name, cw - 34, 13, 650), "b"), T(30, ch / 2 + 13, textWidth(sub, 11) > cw - 34 ? fit(sub.split(", ")[0], cw - 34, 11) : sub, "s11 m"))),
       disk && diskMark(view, disk.id, disk.name, dx, y - 17, 36, 32, "under"));
   });
   const line = scene.lines?.find((one) => one.style === "bars");

@@ -2,7 +2,7 @@
    is alignment; it needs no subtraction by eye. */
 
 import { h, type Kid, type VNode } from "./dom";
-import { count, fit, round, textWidth, type Spot } from "./geometry";
+import { count, fit, fitName, round, textWidth, type Spot } from "./geometry";
 import { at, C, G, L, P, R, T, tone, type View } from "./marks";
 import type { Run } from "./run";
 import type { Line, LineState } from "./types";
@@ -119,7 +119,8 @@ function axis(view: View, line: Line, s: Scale, y: Rows, state: LineState): VNod
     else all.push(word);
     return all;
   }, []);
-  words.forEach((word, i) => kids.push(T(12, y.axis + y.tall / 2 + 4 + (i - (words.length - 1) / 2) * 12, fit(word, NAMES - 16, 11), "s11 m", { key: `u${i}` })));
+  words.forEach((word, i) => kids.push(T(12, y.axis + y.tall / 2 + 4 + (i - (words.length - 1) / 2) * 12, fitName(word, NAMES - 16, 11), "s11 m", { key: `u${i}` })));
+  if (words.some((word) => textWidth(word, 11) > NAMES - 16)) kids.push(h("title", {}, line.unit));
   kids.push(R(s.x0, y.axis, (s.high - s.low) * s.cell, y.tall, "axis"));
   let free = -Infinity;
   const hidden = line.style === "units" && state.part;

@@ -1,7 +1,7 @@
 /* The visual grammar: one function a mark, the same in every layout and protocol. */
 
 import { h, type Attributes, type Kid, type VNode } from "./dom";
-import { clamp, fit, sizeIn, textWidth, type Labels } from "./geometry";
+import { clamp, fit, fitName, sizeIn, textWidth, type Labels } from "./geometry";
 import type { Flying, Run } from "./run";
 import type { Act, Frame, Gate, Kind, Node, NodeState, Role, Scene, State } from "./types";
 import { phrase } from "./words";
@@ -71,7 +71,7 @@ export function nodeBox(view: View, node: Node, x: number, y: number, w: number,
   return G({ key: `node ${node.id}`, ...press, ...a },
     R(x, y, w, height, `node ${node.role ? `s-${role}` : ""} ${state.blocked ? "stop" : ""} ${state.down ? "down" : ""}`, { rx: 11 }),
     node.role && P(`M${x + 11} ${y}h${w - 22}a11 11 0 0 1 10 6.5h-${w - 2}a11 11 0 0 1 10 -6.5z`, `f-${role}`),
-    T(x + 12, y + 25, fit(node.name, w - 20, 13, 650), `b ${c}`), sub && T(x + 12, y + 41, shown, "m s12"), shown !== sub && h("title", {}, sub),
+    T(x + 12, y + 25, fitName(node.name, w - 20, 13, 650), `b ${c}`), sub && T(x + 12, y + 41, shown, "m s12"), shown !== sub && h("title", {}, sub),
     state.down && P(`M${x + w - 24} ${y + 12}l12 12m0 -12l-12 12`, "k-stop w4"));
 }
 

@@ -126,6 +126,16 @@ def test_a_table_of_any_size_is_cut_into_groups(tmp_path):
     assert groups.num_rows == table.num_rows > 4
 
 
+def test_small_tables_share_a_group_and_none_is_cut(tmp_path):
+    """What a cut would leave is a small group, and a reader's tasks read the index of all."""
+    path, table = tmp_path / "t.parquet", files.to_table(race()[:3])
+    with TraceWriter(path, group_rows=7) as writer:
+        for _ in range(5):
+            writer.write_table(table)
+    groups = pq.read_metadata(path)
+    assert [groups.row_group(n).num_rows for n in range(groups.num_row_groups)] == [6, 6, 3]
+
+
 def test_a_group_of_large_frames_is_written_sooner(tmp_path, monkeypatch):
     """As many octets as there may be in memory; small tables share a group."""
     path = tmp_path / "t.parquet"

@@ -221,6 +221,8 @@ class TraceWriter:
             self._add(table)
 
     def _add(self, table: Any) -> None:
+        if self._rows_in_tables + table.num_rows > self._group_rows:
+            self._flush()  # no table is cut, which would leave a small group behind
         self._tables.append(table)
         self._rows_in_tables += table.num_rows
         self._octets_in_tables += table.get_total_buffer_size()

@@ -179,7 +179,7 @@ def test_bad_states_come_nearest_first():
     """And a bad first state is found before any move."""
     found = explore(Graph({0: [1], 1: [2]}, faults={2, 1}))
     assert found.bad_states == [1, 2]
-    assert [found.depth_of(state) for state in found.bad_states] == [1, 2]
+    assert [len(found.path_to(state)) for state in found.bad_states] == [1, 2]
     at_once = explore(Graph({0: [1]}, faults={0}), stop_at_bad=True)
     assert at_once.shortest == ()
     assert at_once.states == 1
@@ -190,6 +190,6 @@ def test_what_was_not_found_has_no_schedule():
     found = explore(Graph({0: [1]}))
     assert 1 in found
     assert 7 not in found
-    for ask in (found.path_to, found.depth_of, found.index_of):
+    for ask in (found.path_to, found.index_of):
         with pytest.raises(KeyError):
             ask(7)

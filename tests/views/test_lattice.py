@@ -9,7 +9,7 @@ from workbench.scenarios.rules import RULES
 from workbench.scenarios.run import run
 from workbench.scenarios.schedules import play_model
 from workbench.sim.explorer import Bounds, explore
-from workbench.views.lattice import MOST_DRAWN, LatticePicture, lattice_figure, path_of
+from workbench.views.lattice import MOST_DRAWN, LatticePicture, path_of
 from workbench.views.lattice_desk import lattice_of, lattices
 from workbench.views.lattice_layout import graph_of, places
 from workbench.views.lattice_view import lattice
@@ -115,7 +115,7 @@ def test_the_nearest_bad_state_is_marked_and_says_how_near_it_is():
     assert (first["x"], first["y"]) == ([marks["x"][index]], [marks["y"][index]])
     labels = {item.label.value for item in picture.figure.legend.items}
     assert f"nearest bad state: {len(seen.shortest)} moves" in labels
-    safe = lattice_figure(found("spec"))
+    safe = LatticePicture(found("spec")).figure
     assert safe.select_one({"name": "first"}) is None
 
 
@@ -127,7 +127,7 @@ def test_the_learners_path_is_drawn_from_the_first_state_to_its_last():
     assert path[-1] == seen.bad_at[0]
     assert len(path) == len(seen.shortest) + 1
     assert path_of(seen, ["transfer-arrives"]) == [0]
-    chart = lattice_figure(seen, path=seen.shortest)
+    chart = LatticePicture(seen, path=path_of(seen, seen.shortest)).figure
     drawn = chart.select_one({"type": ColumnDataSource, "name": "path"}).data
     assert len(drawn["x"]) == len(path)
     assert "your path" in {item.label.value for item in chart.legend.items}

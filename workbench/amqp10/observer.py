@@ -83,10 +83,6 @@ class ConnectionObserver:
         scope: ObservedScope = handler(self, item.channel, performative, from_client)
         return scope
 
-    def session_on(self, channel: int, from_client: bool) -> ObservedSession | None:
-        """The session that a channel of one end stands for now, if its begin was seen."""
-        return self._channels[from_client].get(channel)
-
     def lost(self, from_client: bool) -> None:
         """Octets of this direction are missing here: what they may have changed is unknown."""
         self._partial = True

@@ -91,11 +91,6 @@ def blocked(played: Run, connection: str = WIRE) -> bool:
     return braking.brake == brakes.QPID_WINDOW
 
 
-def ever_blocked(played: Run) -> bool:
-    """Whether a producer was blocked by its window at some time."""
-    return any((row.event, row.kind) == ("block", brakes.QPID_WINDOW) for row in played.rows)
-
-
 def _sent(rows: Sequence[Row], connection: str = WIRE) -> int:
     """Messages that a producer sent."""
     found = measure.frames(rows, "message.transfer", event=SENT, from_peer=CLIENT)

@@ -147,14 +147,6 @@ class Exploration(Generic[State, Move]):
             depths[index] = depths[self._parent[index]] + 1
         return depths
 
-    def depth_of(self, state: State) -> int:
-        """How many moves a state is away.
-
-        Raises:
-            KeyError: if it was not found.
-        """
-        return len(self.path_to(state))
-
     def levels(self) -> list[int]:
         """How many states there are at each depth."""
         counts: list[int] = []

@@ -256,17 +256,3 @@ class LatticePicture:
         chart.legend.location = "left"
         chart.legend.padding, chart.legend.margin, chart.legend.spacing = 2, 2, 8
         legend(chart, "above")
-
-
-def lattice_figure(
-    found: Exploration[Any, Any], *, path: Sequence[Any] = (), title: str = ""
-) -> Any:
-    """The lattice as a Bokeh figure.
-
-    Args:
-        found: what was explored.
-        path: moves that the learner made, drawn on top.
-        title: above the picture.
-    """
-    walked = path_of(found, path) if path else ()
-    return LatticePicture(found, path=walked, title=title).figure

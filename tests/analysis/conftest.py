@@ -21,7 +21,7 @@ def pytest_collection_modifyitems(items):
 
 
 @pytest.fixture(scope="package")
-def spark():
+def spark(request):
     """A small session; where there is no Java these tests are skipped."""
     try:
         find_java()
@@ -35,7 +35,8 @@ def spark():
             say=lambda _: None,
             memory="1g",
             master="local[2]",
-            quick=False,  # it lives long: what Java's full compiler takes, it gives back
+            # What Java's full compiler takes, it gives back only to the long tests.
+            quick=request.config.option.markexpr == "not slow",
             more={
                 # Small questions: what costs time is not the rows but compiling the plan.
                 "spark.sql.codegen.wholeStage": "false",

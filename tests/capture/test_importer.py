@@ -212,7 +212,7 @@ def test_packets_too_short_to_read_are_not_taken_for_another_protocol(folder):
         import_capture(short)
     assert re.fullmatch(
         r"short.pcapng: no AMQP 1.0 or AMQP 0-9-1 or AMQP 0-10 can be read in it: 1 TCP connection:"
-        r" 1 of a protocol that cannot be told; \d+ packets kept only in part; capture whole"
+        r" 1 of an unknown protocol; \d+ packets kept only in part; capture whole"
         r" packets \(tcpdump -s 0\)",
         str(caught.value),
     )

@@ -32,7 +32,7 @@ _NAMES = {
     "tls": "TLS (encrypted; capture before encryption, or on the broker's plain port)",
     "empty": "no payload",
     "other": "another protocol",
-    UNKNOWN: "a protocol that cannot be told",
+    UNKNOWN: "an unknown protocol",
 }
 
 

@@ -246,8 +246,8 @@ class FrameSplitter:
             return
         if final:
             want = int.from_bytes(data[at : at + 4], "big") if left >= 4 else 0
-            text = f"the stream ends in the middle of a frame: {left} of "
-            text += f"{want} octets are there" if want else "its first 8 octets are there"
+            text = f"the stream ends in the middle of a frame: {left:,} of "
+            text += f"{want:,} octets are there" if want else "its first 8 octets are there"
             found.append(Unreadable(base + at, left, text, True))
         need = int.from_bytes(data[at : at + 4], "big") if left >= 8 else 8
         self._keep(at, need)

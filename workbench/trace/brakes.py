@@ -92,7 +92,7 @@ def brakes(
     no_message = available is not None and available <= 0 and not in_message
     no_credit = link_credit is not None and link_credit <= 0 and not in_message
     no_window = remote_incoming_window is not None and remote_incoming_window <= 0
-    return _that_hold(
+    return _that_hold(  # in the order of `ORDER`
         no_message, unconfirmed and no_credit, no_credit, prefetch, qpid_window, credit_flow,
         blocked or (alarm and no_window), no_window, tcp,
     )  # fmt: skip

@@ -37,8 +37,12 @@ def to_table(rows: Sequence[Row], *, raw: bool = True) -> Any:
         rows: any number of rows.
         raw: False to leave the octets out, which makes large traces several times smaller.
     """
-    names = [name for name in COLUMN_NAMES if raw or name != "raw"]
-    return table_of_columns({name: list(map(attrgetter(name), rows)) for name in names})
+    return table_of_columns({name: list(map(attrgetter(name), rows)) for name in _names(raw)})
+
+
+def _names(raw: bool) -> list[str]:
+    """The columns, with the octets or without."""
+    return [name for name in COLUMN_NAMES if raw or name != "raw"]
 
 
 def table_of_columns(columns: Mapping[str, Sequence[Any]]) -> Any:
@@ -88,11 +92,10 @@ def nulls(type_: Any, count: int) -> Any:
 
 
 def from_table(table: Any) -> list[Row]:
-    """The rows of an Arrow table or record batch with columns of a trace."""
+    """The rows of an Arrow table or record batch whose columns are those of a trace."""
     count = table.num_rows
     values: dict[str, list[Any]] = {}
-    names = [name for name in COLUMN_NAMES if name in table.schema.names]
-    for name in names:
+    for name in table.schema.names:
         column = table.column(name)
         if name in STRUCT_COLUMNS:
             values[name] = _structs(column, count)
@@ -101,7 +104,7 @@ def from_table(table: Any) -> list[Row]:
         else:
             values[name] = column.to_pylist()
     return [
-        Row(**dict(zip(names, cells, strict=True))) for cells in zip(*values.values(), strict=True)
+        Row(**dict(zip(values, cells, strict=True))) for cells in zip(*values.values(), strict=True)
     ]
 
 
@@ -330,8 +333,7 @@ def iter_rows(
             count += parquet.metadata.num_rows
     if not count:
         raise TraceFileError(f"{path}: holds no rows: an empty trace")
-    columns = [name for name in COLUMN_NAMES if raw or name != "raw"]
-    return _rows(files, columns, batch_rows)
+    return _rows(files, _names(raw), batch_rows)
 
 
 def _rows(files: list[Path], columns: Sequence[str], batch_rows: int) -> Iterator[Row]:

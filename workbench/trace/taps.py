@@ -181,14 +181,14 @@ def _concern(
         _brake(row, alarm, unconfirmed, full, getattr(scope, "in_message", False))
 
 
-def _present(*ledgers: Mapping[str, int | bool | None] | None) -> dict[str, Any]:
+def _present(*ledgers: Mapping[str, int | bool | None] | None) -> dict[str, int | bool]:
     """The counters of some ledgers that have a value."""
-    told: dict[str, Any] = {}
-    for ledger in filter(None, ledgers):
-        told.update(ledger)
-    if None in told.values():
-        return {name: value for name, value in told.items() if value is not None}
-    return told
+    return {
+        name: value
+        for ledger in filter(None, ledgers)
+        for name, value in ledger.items()
+        if value is not None
+    }
 
 
 def _concern_091(row: Row, scope: Any, own_peer: str, ledger_source: str) -> None:
@@ -390,7 +390,7 @@ class Recorder:
         if extra:
             row.details = details_of(extra)
         counters = _present(ledger)
-        for name in sorted([name for name in counters if name not in GROUP_OF]):
+        for name in sorted(name for name in counters if name not in GROUP_OF):
             self.problems.append(f"row {self._seq}: no ledger has a field {name!r}; left out")
             del counters[name]
         if counters:

@@ -110,19 +110,14 @@ function textWidth(text, size = 13, weight = 500) {
   return width;
 }
 var widest = (ends) => Math.ceil(textWidth(`${Math.floor(ends)}.0 ms`, 13, 650)) + 1;
-function fit(text, width, size = 13, weight = 500) {
+function fitted(text, width, size, weight, cut) {
   if (textWidth(text, size, weight) <= width) return text;
-  let end = text.length;
-  while (end > 1 && textWidth(`${text.slice(0, end)}…`, size, weight) > width) end--;
-  return `${text.slice(0, end).trimEnd()}…`;
-}
-function fitName(name, width, size = 13, weight = 500) {
-  if (textWidth(name, size, weight) <= width) return name;
-  const cut = (kept2) => `${name.slice(0, Math.ceil(kept2 / 2))}…${name.slice(name.length - Math.floor(kept2 / 2))}`;
-  let kept = name.length - 1;
-  while (kept > 2 && textWidth(cut(kept), size, weight) > width) kept--;
+  let kept = Math.max(1, text.length - 1);
+  while (kept > 1 && textWidth(cut(kept), size, weight) > width) kept--;
   return cut(kept);
 }
+var fit = (text, width, size = 13, weight = 500) => fitted(text, width, size, weight, (kept) => `${text.slice(0, kept).trimEnd()}…`);
+var fitName = (name, width, size = 13, weight = 500) => fitted(name, width, size, weight, (kept) => `${name.slice(0, Math.ceil(kept / 2))}…${name.slice(name.length - Math.floor(kept / 2))}`);
 var sizeIn = (text, width, weight = 650) => textWidth(text, 12, weight) > width ? 11 : 12;
 var Labels = class {
   constructor(width, height) {
@@ -463,8 +458,9 @@ function axis(view, line, s, y, state) {
     else all.push(word);
     return all;
   }, []);
-  words.forEach((word, i) => kids.push(T(12, y.axis + y.tall / 2 + 4 + (i - (words.length - 1) / 2) * 12, fitName(word, NAMES - 16, 11), "s11 m", { key: `u${i}` })));
-  if (words.some((word) => textWidth(word, 11) > NAMES - 16)) kids.push(h("title", {}, line.unit));
+  const shown = words.map((word) => fitName(word, NAMES - 16, 11));
+  shown.forEach((word, i) => kids.push(T(12, y.axis + y.tall / 2 + 4 + (i - (words.length - 1) / 2) * 12, word, "s11 m", { key: `u${i}` })));
+  if (shown.some((word, i) => word !== words[i])) kids.push(h("title", {}, line.unit));
   kids.push(R(s.x0, y.axis, (s.high - s.low) * s.cell, y.tall, "axis"));
   let free = -Infinity;
   const hidden = line.style === "units" && state.part;

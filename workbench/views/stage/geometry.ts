@@ -59,22 +59,21 @@ export function textWidth(text: string, size = 13, weight = 500): number {
 /** Room for every time up to `ends`: what stands beside it keeps its place. */
 export const widest = (ends: number): number => Math.ceil(textWidth(`${Math.floor(ends)}.0 ms`, 13, 650)) + 1;
 
-/** What fits of a text, with an ellipsis. */
-export function fit(text: string, width: number, size = 13, weight = 500): string {
+/** The whole text, or as many of its characters as fit, as `cut` shortens it. */
+function fitted(text: string, width: number, size: number, weight: number, cut: (kept: number) => string): string {
   if (textWidth(text, size, weight) <= width) return text;
-  let end = text.length;
-  while (end > 1 && textWidth(`${text.slice(0, end)}…`, size, weight) > width) end--;
-  return `${text.slice(0, end).trimEnd()}…`;
-}
-
-/** What fits of a name: both its ends, for names may differ in either. */
-export function fitName(name: string, width: number, size = 13, weight = 500): string {
-  if (textWidth(name, size, weight) <= width) return name;
-  const cut = (kept: number): string => `${name.slice(0, Math.ceil(kept / 2))}…${name.slice(name.length - Math.floor(kept / 2))}`;
-  let kept = name.length - 1;
-  while (kept > 2 && textWidth(cut(kept), size, weight) > width) kept--;
+  let kept = Math.max(1, text.length - 1);
+  while (kept > 1 && textWidth(cut(kept), size, weight) > width) kept--;
   return cut(kept);
 }
+
+/** What fits of a text, with an ellipsis. */
+export const fit = (text: string, width: number, size = 13, weight = 500): string =>
+  fitted(text, width, size, weight, (kept) => `${text.slice(0, kept).trimEnd()}…`);
+
+/** What fits of a name: both its ends, for names may differ in either. */
+export const fitName = (name: string, width: number, size = 13, weight = 500): string =>
+  fitted(name, width, size, weight, (kept) => `${name.slice(0, Math.ceil(kept / 2))}…${name.slice(name.length - Math.floor(kept / 2))}`);
 
 /** Size of a label: 12, and where that is too wide 11. */
 export const sizeIn = (text: string, width: number, weight = 650): 11 | 12 => (textWidth(text, 12, weight) > width ? 11 : 12);

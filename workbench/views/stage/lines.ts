@@ -119,8 +119,9 @@ function axis(view: View, line: Line, s: Scale, y: Rows, state: LineState): VNod
     else all.push(word);
     return all;
   }, []);
-  words.forEach((word, i) => kids.push(T(12, y.axis + y.tall / 2 + 4 + (i - (words.length - 1) / 2) * 12, fitName(word, NAMES - 16, 11), "s11 m", { key: `u${i}` })));
-  if (words.some((word) => textWidth(word, 11) > NAMES - 16)) kids.push(h("title", {}, line.unit));
+  const shown = words.map((word) => fitName(word, NAMES - 16, 11));
+  shown.forEach((word, i) => kids.push(T(12, y.axis + y.tall / 2 + 4 + (i - (words.length - 1) / 2) * 12, word, "s11 m", { key: `u${i}` })));
+  if (shown.some((word, i) => word !== words[i])) kids.push(h("title", {}, line.unit));
   kids.push(R(s.x0, y.axis, (s.high - s.low) * s.cell, y.tall, "axis"));
   let free = -Infinity;
   const hidden = line.style === "units" && state.part;

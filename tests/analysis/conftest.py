@@ -54,6 +54,15 @@ def spark(request):
         gc.collect()
 
 
+@pytest.fixture(autouse=True)
+def nothing_kept():
+    """Each test gives back what its questions keep: of all together the heap is full."""
+    from workbench.analysis.segmented_scan import released
+
+    with released():
+        yield
+
+
 @pytest.fixture(scope="package")
 def as_trace(spark, tmp_path_factory):
     """Makes a trace in Spark of rows: written as Parquet and read back, as every trace is."""

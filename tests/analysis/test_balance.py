@@ -121,7 +121,6 @@ def test_no_task_has_more_than_an_eighth_of_the_rows(spark, hot, name):
 @pytest.mark.usefixtures("not_joined")
 def test_credit_deals_its_rows_once(spark, hot):
     """Both scans of the rows read one shuffle [a second one would write them all again]."""
-    spark.catalog.clearCache()  # of the same question, asked before
     chunks = Chunks(rows=hot.rows // CUT[0], tasks=CUT[1])
     links = hot.frame.where("link is not null and event in ('sent', 'received')").count()
     dealt = sum(

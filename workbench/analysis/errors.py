@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from workbench.notebook import PlainError
 
-__all__ = ["UNSEEN", "AnalysisError"]
+__all__ = ["ENDED", "UNSEEN", "AnalysisError"]
 
 
 class AnalysisError(PlainError):
@@ -19,3 +19,9 @@ UNSEEN = (
     " share, or at a URL"
 )
 """Of a file or folder, where Spark runs on other machines."""
+
+ENDED = (
+    "Spark's Java has ended, most likely because its heap was full; start this program or notebook"
+    " again with more, for example WORKBENCH_SPARK_MEMORY=4g"
+)
+"""Spark cannot be started a second time by a program whose first Java is gone."""

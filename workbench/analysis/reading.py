@@ -24,7 +24,7 @@ from workbench.trace.schema import (
 )
 
 from .chunks import Chunks
-from .errors import UNSEEN, AnalysisError
+from .errors import ENDED, UNSEEN, AnalysisError
 from .places import is_url, spark_path
 
 if TYPE_CHECKING:
@@ -131,6 +131,8 @@ def told() -> Iterator[None]:
         raise
     except TraceFileError as error:
         raise AnalysisError(str(error)) from None
+    except ConnectionRefusedError:
+        raise AnalysisError(ENDED) from None
     except Exception as error:
         text = str(error)
         bad = _CAPTURE.search(text)
@@ -153,7 +155,7 @@ def told() -> Iterator[None]:
             raise AnalysisError(f"{where}: is damaged or was changed while it was read") from None
         if "OutOfMemory" in text or "Java heap space" in text:
             raise AnalysisError(
-                "Spark's heap is too small for this; WORKBENCH_SPARK_MEMORY=2g gives it more"
+                "Spark's heap is too small for this; WORKBENCH_SPARK_MEMORY=4g gives it more"
             ) from None
         raise
 

@@ -8,7 +8,9 @@ and begins with what the chunks before it add up to, so that no link is one task
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import TYPE_CHECKING
 
 from pyspark.sql import Window
@@ -20,7 +22,9 @@ from .chunks import CHUNK, DEAL, Chunks, chunk_of, in_cells
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, WindowSpec
 
-__all__ = ["alone", "checkpointed", "collected", "segmented_scan"]
+__all__ = ["alone", "checkpointed", "collected", "released", "segmented_scan"]
+
+_KEPT: ContextVar[list[DataFrame] | None] = ContextVar("kept", default=None)
 
 
 def alone(key: str, chunks: Chunks, order: Sequence[str] = ("seq",)) -> WindowSpec:
@@ -173,9 +177,31 @@ def checkpointed(rows: DataFrame) -> DataFrame:
     """The same rows, worked out once, when they are first asked for.
 
     What is lost with an executor is worked out again. The rows stay in Spark's cache, on disk where
-    the heap is full, as long as the session lasts or until `spark.catalog.clearCache()`.
+    the heap is full, until `released` ends, or the session, or with `spark.catalog.clearCache()`.
     """
-    return rows.persist()
+    rows.persist()
+    kept = _KEPT.get()
+    if kept is not None:
+        kept.append(rows)
+    return rows
+
+
+@contextmanager
+def released() -> Iterator[None]:
+    """Gives back what questions that are asked within keep in Spark's cache.
+
+    For who has the whole answer at the end. The plan of every step is kept along with its rows, and
+    these are what fills a small heap: 512 MB were full after `stalls` and three more questions.
+    """
+    kept: list[DataFrame] = []
+    token = _KEPT.set(kept)
+    try:
+        yield
+    finally:
+        _KEPT.reset(token)
+        # The last first: what others were made of would be planned anew for these.
+        for rows in reversed(kept):
+            rows.unpersist()
 
 
 def collected(few: DataFrame) -> DataFrame:

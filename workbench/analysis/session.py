@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .configured import configured
-from .errors import AnalysisError
+from .errors import ENDED, AnalysisError
 from .java import find_java
 
 if TYPE_CHECKING:
@@ -68,6 +68,8 @@ _QUICK_JAVA = (
 # Processor seconds of `credit` and `stalls` over a million rows with both compilers: 106 with this
 # collector, 114 with the one that Java takes by itself.
 _JAVA = ("-XX:+UseParallelGC",)
+# Else a thread of Spark's that finds the heap full is gone, and what waits for it waits for ever.
+_ENDS = ("-XX:+ExitOnOutOfMemoryError", "-XX:+DisplayVMOutputToStderr")
 _LOGGING = Path(__file__).with_name("log4j2.properties")
 
 Say = Callable[[str], None]
@@ -138,9 +140,11 @@ class Settings:
             "spark.app.name": "workbench",
             MASTER_NAME: f"local[{min(4, os.cpu_count() or 1)}]",
             MEMORY_NAME: MEMORY,
-            JAVA_OPTIONS: " ".join([*_logging(), *java]),
+            JAVA_OPTIONS: " ".join([*_logging(), *_ENDS, *java]),
             "spark.ui.enabled": "false",
             "spark.ui.showConsoleProgress": "false",
+            # Nobody looks at the plans of what was asked before, half a megabyte of text each.
+            "spark.sql.ui.retainedExecutions": "10",
             "spark.sql.session.timeZone": "UTC",
             # Of a million rows `stalls` takes 19 s with 4 parts and 27 s with 16.
             "spark.sql.shuffle.partitions": "4" if self.quick else "16",
@@ -149,6 +153,9 @@ class Settings:
             "spark.sql.files.openCostInBytes": "65536",
             "spark.sql.files.maxPartitionBytes": "16m",
             "spark.sql.execution.arrow.pyspark.enabled": "true",
+            # An answer of a million rows, with its names in each, does not fit into a heap of 512
+            # MB beside the question; this makes a few megabytes of it, and takes no longer.
+            "spark.sql.execution.arrow.compression.codec": "zstd",
             "spark.sql.parquet.compression.codec": "zstd",
             # What must be true of a row is worked out from what made it, for each of hundreds of
             # columns: of no use here, and a tenth of the planning.
@@ -178,13 +185,16 @@ def get_spark(
         **settings: fields of `Settings`.
 
     Raises:
-        AnalysisError: no Java, a heap too small, or Spark did not start.
+        AnalysisError: no Java, or it has ended; a heap too small; or Spark did not start.
     """
     if session is not None:
         return session
     from pyspark.sql import SparkSession
 
-    active = SparkSession.getActiveSession()
+    try:
+        active = SparkSession.getActiveSession()
+    except ConnectionRefusedError:
+        raise AnalysisError(ENDED) from None
     if active is not None:
         return active
     tell = say or _print

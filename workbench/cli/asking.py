@@ -12,7 +12,6 @@ import importlib
 import os
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
@@ -231,10 +230,11 @@ def _from_spark(
     arguments: dict[str, int],
     say: Say | None,
 ) -> Iterator[dict[str, Any]]:
-    """The rows in order, a partition at a time in memory; the first is worked out on return."""
+    """The rows in order: on return all of them are there, as Arrow, which takes little memory."""
     from workbench.analysis.chunks import Chunks
     from workbench.analysis.jobs import watched
     from workbench.analysis.reading import open_trace, told
+    from workbench.analysis.segmented_scan import released
     from workbench.analysis.session import QUICK_ROWS, SMALL, SMALL_ROWS, get_spark
     from workbench.folds.questions import QUESTIONS
 
@@ -246,24 +246,20 @@ def _from_spark(
     for other in others:
         more = {"right": other.frame, "chunks": Chunks.of(max(first.rows, other.rows))}
     module = importlib.import_module(f"workbench.analysis.{question}")
-    # A large trace's question does work as it is put together already, and what takes the time is
-    # over when the first row is there.
-    with told(), watched(spark, lambda now: progress.at(now.done, now.tasks)):
+    # A large trace's question does work as it is put together already.
+    with told(), released(), watched(spark, lambda now: progress.at(now.done, now.tasks)):
         answer = getattr(module, question)(**more)(first.frame)
         names = QUESTIONS[question].order
-        found = (answer.orderBy(*names) if names else answer).toLocalIterator()
-        head = next(found, None)
+        found = (answer.orderBy(*names) if names else answer).toArrow()
     progress.clear()
-    return _plain(question, chain([] if head is None else [head], found))
+    return _plain(question, found)
 
 
-def _plain(question: str, rows: Iterator[Any]) -> Iterator[dict[str, Any]]:
-    from workbench.analysis.reading import told
+def _plain(question: str, answer: Any) -> Iterator[dict[str, Any]]:
     from workbench.folds.summary import advice
 
-    with told():
-        for row in rows:
-            values: dict[str, Any] = row.asDict()
+    for batch in answer.to_batches():
+        for values in batch.to_pylist():
             if question == "summary":
                 values["advice"] = advice(values)
             yield values

@@ -183,7 +183,7 @@ class SparkDesk(Still, widgets.VBox):
         spark = self.session()
         opened = self._opened(path)
         suited = left_open(SMALL, self._asked) if opened.rows <= SMALL_ROWS else {}
-        with watched(spark, tell or (lambda _: None)), told(), _set(spark, suited):
+        with told(), watched(spark, tell or (lambda _: None)), _set(spark, suited):
             if question == "rates":
                 from workbench.analysis.overview import rates
 

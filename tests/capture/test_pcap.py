@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from workbench.capture.packet import segment_of
+from workbench.capture.packet import Segment, segment_of
 from workbench.capture.pcap import CaptureError, CaptureReader, Packet
 from workbench.trace.packet_out import ACK, Address, PcapngWriter, tcp_packet
 
@@ -227,6 +227,56 @@ def test_the_segment_is_found_under_every_link_layer(linktype, data):
     segment = segment_of(Packet(1, 0, linktype, data, 0))
     assert (segment.seq, segment.ack, segment.payload, segment.missing) == (7, 9, b"hello", 0)
     assert segment.source == bytes([10, 0, 0, 1]) + (40_000).to_bytes(2, "big")
+
+
+def carried(protocol: int, within: bytes) -> bytes:
+    """An IPv4 packet from one machine to another, of any protocol."""
+    head = struct.pack(">BBHHHBBH", 0x45, 0, 20 + len(within), 0, 0, 64, protocol, 0)
+    return head + bytes([192, 168, 0, 1, 192, 168, 0, 2]) + within
+
+
+def datagram(port: int, within: bytes) -> bytes:
+    return struct.pack(">HHHH", 50_000, port, 8 + len(within), 0) + within
+
+
+TUNNELS = {
+    "IP in IP": carried(4, IP_AND_TCP),
+    "GRE": carried(47, b"\x00\x00\x08\x00" + IP_AND_TCP),
+    "GRE, bridged, with checksum, key and number": carried(
+        47, b"\xb0\x00\x65\x58" + bytes(12) + FRAME
+    ),
+    "VXLAN": carried(17, datagram(4789, b"\x08" + bytes(7) + FRAME)),
+    "VXLAN at Linux's own port": carried(17, datagram(8472, b"\x08" + bytes(7) + FRAME)),
+    "Geneve with an option": carried(
+        17, datagram(6081, b"\x02\x00\x65\x58" + bytes(4) + bytes(8) + FRAME)
+    ),
+}
+
+
+@pytest.mark.parametrize("data", TUNNELS.values(), ids=TUNNELS)
+def test_the_segment_is_found_in_a_tunnel(data):
+    """The nodes of a cluster send the packets of its machines so; the ends are the inner ones."""
+    segment = segment_of(Packet(1, 0, 101, data, 0))
+    assert segment == segment_of(Packet(1, 0, 1, FRAME, 0))
+    assert segment_of(Packet(1, 0, 101, carried(4, data), 0)) is None
+    for size in range(len(data)):
+        cut = segment_of(Packet(1, 0, 101, data[:size], len(data) - size))
+        assert not isinstance(cut, Segment) or cut.missing == len(data) - size
+
+
+@pytest.mark.skipif(shutil.which("tshark") is None, reason="tshark (Wireshark) is not installed")
+@pytest.mark.parametrize("data", TUNNELS.values(), ids=TUNNELS)
+def test_wireshark_finds_the_same_segment_in_a_tunnel(data, tmp_path):
+    """Ports and payload, of the packet that the tunnel carries."""
+    file = tmp_path / "tunnel.pcap"
+    file.write_bytes(pcap("<", 0xA1B2C3D4, 1, (0, FRAME[:14] + data)))
+    fields = [word for name in ("tcp.srcport", "tcp.payload") for word in ("-e", name)]
+    vxlan = ["-d", "udp.port==8472,vxlan"]
+    told = subprocess.run(
+        ["tshark", "-r", file, *vxlan, "-T", "fields", *fields],
+        check=True, capture_output=True, text=True,
+    ).stdout  # fmt: skip
+    assert told.split() == ["40000", b"hello".hex()]
 
 
 def ipv6(*extensions: bytes, kind: int = 6) -> bytes:

@@ -1,4 +1,4 @@
-"""From a captured packet to its TCP segment: link layer, IPv4 or IPv6, TCP header.
+"""From a captured packet to its TCP segment: link layer, a tunnel if there is one, IP, TCP header.
 
 Nothing is put together here: an IP fragment or a header cut by the snapshot length is named and
 counted, and the octets it carried become a gap in the stream. The lengths of the IP header are
@@ -19,7 +19,10 @@ _ETHERNET, _COOKED, _COOKED_2, _NULL, _LOOP = 1, 113, 276, 0, 108
 _RAW_IP = frozenset({12, 14, 101, 228, 229})
 _IPV4, _IPV6 = 0x0800, 0x86DD
 _VLAN_TAGS = frozenset({0x8100, 0x88A8, 0x9100})
-_TCP, _FRAGMENT, _AUTHENTICATION = 6, 44, 51
+_TCP, _UDP, _FRAGMENT, _GRE, _AUTHENTICATION = 6, 17, 44, 47, 51
+_IP_IN_IP = frozenset({4, 41})
+_VXLAN, _GENEVE = frozenset({4789, 8472}), 6081
+_BRIDGED = 0x6558
 _EXTENSIONS = frozenset({0, 43, 60, 135})
 
 _TCP_HEADER = struct.Struct(">HHIIBB").unpack_from
@@ -64,12 +67,8 @@ def segment_of(packet: Packet) -> Segment | str | None:
     """
     linktype, data = packet.linktype, packet.data
     if linktype == _ETHERNET:
-        if len(data) < 14:
-            return "cut inside the link header"
-        kind, start = _U16(data, 12)[0], 14
-        while kind in _VLAN_TAGS and len(data) >= start + 4:
-            kind, start = _U16(data, start + 2)[0], start + 4
-    elif linktype in _RAW_IP:
+        return _ethernet(data, 0, outer=True)
+    if linktype in _RAW_IP:
         kind, start = 0, 0
     elif linktype == _COOKED:
         kind, start = (_U16(data, 14)[0] if len(data) >= 16 else -1), 16
@@ -81,26 +80,67 @@ def segment_of(packet: Packet) -> Segment | str | None:
         kind, start = 0, 4
     else:
         return f"link type {linktype} is not supported"
-    if start >= len(data):
+    return _network(kind, data, start, outer=True)
+
+
+def _ethernet(data: bytes, at: int, *, outer: bool) -> Segment | str | None:
+    if len(data) < at + 14:
+        return "cut inside the link header"
+    kind, at = _U16(data, at + 12)[0], at + 14
+    while kind in _VLAN_TAGS and len(data) >= at + 4:
+        kind, at = _U16(data, at + 2)[0], at + 4
+    return _network(kind, data, at, outer=outer)
+
+
+def _network(kind: int, data: bytes, at: int, *, outer: bool) -> Segment | str | None:
+    """The segment in what an EtherType announces; 0 leaves it to the IP version."""
+    if at >= len(data):
         return "cut inside the link header"
     if kind == 0:
-        version = data[start] >> 4
+        version = data[at] >> 4
         kind = _IPV4 if version == 4 else _IPV6 if version == 6 else -1
     if kind == _IPV4:
-        return _ipv4(data, start)
+        return _ipv4(data, at, outer=outer)
     if kind == _IPV6:
-        return _ipv6(data, start)
+        return _ipv6(data, at, outer=outer)
     return None
 
 
-def _ipv4(data: bytes, start: int) -> Segment | str | None:
+def _tunnelled(protocol: int, data: bytes, at: int) -> Segment | str | None:
+    """The segment in a packet within a packet, as clusters send them from machine to machine.
+
+    IP in IP [RFC 2003], GRE [RFC 2784, 2890], VXLAN [RFC 7348] and Geneve [RFC 8926]; a tunnel in
+    a tunnel is passed over.
+    """
+    kind = 0
+    if protocol == _GRE and len(data) >= at + 4:
+        flags, kind = _U16(data, at)[0], _U16(data, at + 2)[0]
+        # A checksum, a key and a sequence number each take four octets.
+        at += 4 + 4 * (flags & 0xB000).bit_count()
+    elif protocol == _UDP and len(data) >= at + 16:
+        port = _U16(data, at + 2)[0]
+        if port in _VXLAN:
+            kind, at = _BRIDGED, at + 16
+        elif port == _GENEVE:
+            kind, at = _U16(data, at + 10)[0], at + 16 + (data[at + 8] & 0x3F) * 4
+        else:
+            return None
+    elif protocol not in _IP_IN_IP:
+        return None
+    if kind == _BRIDGED:
+        return _ethernet(data, at, outer=False)
+    return _network(kind, data, at, outer=False)
+
+
+def _ipv4(data: bytes, start: int, *, outer: bool) -> Segment | str | None:
     if len(data) < start + 20:
         return "cut inside the IP header"
-    if data[start + 9] != _TCP:
-        return None
+    header = (data[start] & 0x0F) * 4
+    protocol = data[start + 9]
+    if protocol != _TCP:
+        return _tunnelled(protocol, data, start + header) if outer else None
     if _U16(data, start + 6)[0] & 0x3FFF:
         return "IPv4 fragment"
-    header = (data[start] & 0x0F) * 4
     # A length of 0 is left by network cards that cut the segment themselves (offload).
     total = _U16(data, start + 2)[0] or len(data) - start
     if header < 20 or total < header:
@@ -114,7 +154,7 @@ def _ipv4(data: bytes, start: int) -> Segment | str | None:
     )
 
 
-def _ipv6(data: bytes, start: int) -> Segment | str | None:
+def _ipv6(data: bytes, start: int, *, outer: bool) -> Segment | str | None:
     if len(data) < start + 40:
         return "cut inside the IP header"
     kind, at = data[start + 6], start + 40
@@ -132,7 +172,7 @@ def _ipv6(data: bytes, start: int) -> Segment | str | None:
                 return "IPv6 fragment" if data[at] == _TCP else None
             kind, at = data[at], at + 8
         else:
-            return None
+            return _tunnelled(kind, data, at) if outer else None
     return _tcp(data, at, end, data[start + 8 : start + 24], data[start + 24 : start + 40])
 
 

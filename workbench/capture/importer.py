@@ -32,6 +32,7 @@ from workbench.capture.pcap import CaptureError, CaptureReader, Packet
 from workbench.capture.proton_log import ProtonLog, is_proton_log
 from workbench.capture.report import UNKNOWN, CaptureReport, ImportReport, protocol_name
 from workbench.capture.tcp import Reassembler, StreamSegment
+from workbench.trace.collector import seldom_collected
 from workbench.trace.files import TraceFileError, from_table, reason, write_tables
 from workbench.trace.schema import Row
 from workbench.trace.words import counted
@@ -98,11 +99,12 @@ class Capture:
             CaptureError: there is nothing in it that can be read; no row was given then.
         """
         steps = self._lines if self._is_log else self._packets
-        for place in steps():
-            if self._rows.is_full:
-                yield self._rows.take()
-            if progress is not None and place is not None:
-                progress(place)
+        with seldom_collected():
+            for place in steps():
+                if self._rows.is_full:
+                    yield self._rows.take()
+                if progress is not None and place is not None:
+                    progress(place)
         if not self.report.frames:
             raise CaptureError(f"{self.path.name}: {self._contents()}")
         self.report.rows = self._rows.count

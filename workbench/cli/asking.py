@@ -215,11 +215,13 @@ def _folded(
 ) -> list[dict[str, Any]]:
     from workbench.folds.questions import QUESTIONS
     from workbench.trace import files
+    from workbench.trace.collector import seldom_collected
 
     if _rows(traces, check=True) is None:
         raise files.TraceFileError("a trace at a URL is Spark's: leave --engine plain out")
-    rows = [list(progress.over(files.iter_rows(trace, raw=False))) for trace in traces]
-    return QUESTIONS[question].answer(*rows, **arguments)
+    with seldom_collected():
+        rows = [list(progress.over(files.iter_rows(trace, raw=False))) for trace in traces]
+        return QUESTIONS[question].answer(*rows, **arguments)
 
 
 def _from_spark(

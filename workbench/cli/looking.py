@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from workbench.notebook import PlainError
+from workbench.trace.collector import seldom_collected
 
 from .asking import PLAIN_ROWS
 from .console import CommandError, Progress, one_line, say, table_lines
@@ -127,6 +128,7 @@ class Look:
         return f"{self.name}: {self.story.headline}"
 
 
+@seldom_collected()
 def look(path: str | Path, progress: Progress | None = None) -> Look:
     """What there is to see in a capture, or in a trace.
 

@@ -6,15 +6,14 @@ preset, parameters and seed as any other, and makes the same rows in the same or
 
 from __future__ import annotations
 
-import gc
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from workbench import presets
 from workbench.presets import Preset
 from workbench.sim import VirtualClock
+from workbench.trace.collector import seldom_collected
 from workbench.trace.schema import Row
 from workbench.trace.taps import Recorder
 
@@ -23,10 +22,6 @@ from .run import name_of
 from .world import World
 
 EVENTS_AT_A_TIME = 20_000
-YOUNG = 1
-"""Generation of Python's collector: objects that it has looked at once at most."""
-MOST_YOUNG = 100_000
-"""So many more objects than when it looked last, of those that may stand in a cycle."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,33 +83,14 @@ def stream(
     if take is not None:
         recorder = Recorder(name, now=lambda: clock.now_us, sink=take, keep=False)
     events = 0
-    with _seldom_collected() as collect:
+    with seldom_collected():
         world = World(preset=effective, parameters=values, seed=seed, tap=recorder, clock=clock)
         scenario.build(world)
         while clock.due:
             events += clock.run_until_rest(EVENTS_AT_A_TIME)
-            collect()
             if told is not None:
                 told(clock.now_us)
     if recorder is None:
         return Streamed(name=name, world=world, rows=0, events=events)
     problems = tuple(recorder.problems)
     return Streamed(name=name, world=world, rows=recorder.count, events=events, problems=problems)
-
-
-@contextmanager
-def _seldom_collected() -> Iterator[Callable[[], object]]:
-    """Python looks for unreachable cycles when the function that this gives is called, not before.
-
-    A run makes millions of objects that stay, and hardly a cycle: looking at each of them again and
-    again is a tenth of its time. Called now and then, every object is looked at once, when young,
-    and those that come and go not at all: nothing is done before enough of them have stayed.
-    """
-    if not gc.isenabled():
-        yield lambda: None
-        return
-    gc.disable()
-    try:
-        yield lambda: gc.get_count()[0] >= MOST_YOUNG and gc.collect(YOUNG)
-    finally:
-        gc.enable()

@@ -19,7 +19,7 @@ def remembered(spark):
 
 @pytest.mark.slow
 def test_an_answer_that_was_given_leaves_nothing_behind(spark, tmp_path):
-    """Neither the rows that the question kept, nor, as of `toLocalIterator`, the answer itself."""
+    """Neither what the question kept, nor the answer [as after Spark's `toLocalIterator`]."""
     trace = tmp_path / "trace.parquet"
     files.write(trace, run("credit").rows)
     kept = spark.sparkContext._jsc.getPersistentRDDs

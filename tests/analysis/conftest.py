@@ -56,7 +56,7 @@ def spark(request):
 
 @pytest.fixture(autouse=True)
 def nothing_kept():
-    """Each test gives back what its questions keep: of all together the heap is full."""
+    """Each test gives back what its questions keep; together it would fill the heap."""
     from workbench.analysis.segmented_scan import released
 
     with released():

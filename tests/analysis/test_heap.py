@@ -2,7 +2,6 @@
 
 import subprocess
 import sys
-from collections import Counter
 
 import pytest
 
@@ -12,7 +11,7 @@ from workbench.trace import files
 
 
 def remembered(spark):
-    """The queries whose jobs Spark still remembers; of those that are over, it forgets late."""
+    """The queries whose jobs Spark still remembers; it forgets finished ones a little later."""
     spark.range(1).count()
     return {*spark.sparkContext._jsc.sc().dagScheduler().activeQueryToJobs().keySet()}
 
@@ -23,11 +22,11 @@ def test_an_answer_that_was_given_leaves_nothing_behind(spark, tmp_path):
     trace = tmp_path / "trace.parquet"
     files.write(trace, run("credit").rows)
     kept = spark.sparkContext._jsc.getPersistentRDDs
-    before = Counter(kept().keys())
+    before = {*kept()}
     for question in ("stalls", "credit"):
         answer = ask_trace(trace, question, engine="spark")
         assert list(answer) == list(ask_trace(trace, question, engine="plain"))
-    assert Counter(kept().keys()) == before
+    assert {*kept()} == before
     assert not remembered(spark) & remembered(spark)
 
 

@@ -255,13 +255,21 @@ TUNNELS = {
 
 @pytest.mark.parametrize("data", TUNNELS.values(), ids=TUNNELS)
 def test_the_segment_is_found_in_a_tunnel(data):
-    """The nodes of a cluster send the packets of its machines so; the ends are the inner ones."""
+    """Nodes of a cluster send each other their pods' packets this way; the ends are the pods."""
     segment = segment_of(Packet(1, 0, 101, data, 0))
     assert segment == segment_of(Packet(1, 0, 1, FRAME, 0))
     assert segment_of(Packet(1, 0, 101, carried(4, data), 0)) is None
     for size in range(len(data)):
         cut = segment_of(Packet(1, 0, 101, data[:size], len(data) - size))
         assert not isinstance(cut, Segment) or cut.missing == len(data) - size
+
+
+@pytest.mark.parametrize("data", TUNNELS.values(), ids=TUNNELS)
+def test_a_later_fragment_is_not_taken_for_a_tunnel(data):
+    """It begins in the middle of what was sent, whatever stands there."""
+    for offset in (1, 0x1FFF):
+        later = data[:6] + offset.to_bytes(2, "big") + data[8:]
+        assert segment_of(Packet(1, 0, 101, later, 0)) is None
 
 
 @pytest.mark.skipif(shutil.which("tshark") is None, reason="tshark (Wireshark) is not installed")

@@ -1,4 +1,4 @@
-"""Python's collector looks seldom while rows are made in masses, and as before afterwards."""
+"""Python's garbage collector looks less often while many rows are made, then as before."""
 
 import gc
 from pathlib import Path

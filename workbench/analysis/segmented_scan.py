@@ -188,10 +188,10 @@ def checkpointed(rows: DataFrame) -> DataFrame:
 
 @contextmanager
 def released() -> Iterator[None]:
-    """Gives back what questions that are asked within keep in Spark's cache.
+    """Gives back what questions asked within it keep in Spark's cache.
 
-    For who has the whole answer at the end. The plan of every step is kept along with its rows, and
-    these are what fills a small heap: 512 MB were full after `stalls` and three more questions.
+    For callers that hold the whole answer at the end. Along with the rows Spark keeps the plan of
+    every step: a heap of 512 MB was full after four questions about a million rows.
     """
     kept: list[DataFrame] = []
     token = _KEPT.set(kept)

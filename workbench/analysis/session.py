@@ -68,7 +68,8 @@ _QUICK_JAVA = (
 # Processor seconds of `credit` and `stalls` over a million rows with both compilers: 106 with this
 # collector, 114 with the one that Java takes by itself.
 _JAVA = ("-XX:+UseParallelGC",)
-# Else a thread of Spark's that finds the heap full is gone, and what waits for it waits for ever.
+# Without the first, a thread of Spark's that finds the heap full dies alone, and what waits for it
+# waits for ever; without the second, Java says so on stdout, where answers go.
 _ENDS = ("-XX:+ExitOnOutOfMemoryError", "-XX:+DisplayVMOutputToStderr")
 _LOGGING = Path(__file__).with_name("log4j2.properties")
 
@@ -143,7 +144,7 @@ class Settings:
             JAVA_OPTIONS: " ".join([*_logging(), *_ENDS, *java]),
             "spark.ui.enabled": "false",
             "spark.ui.showConsoleProgress": "false",
-            # Nobody looks at the plans of what was asked before, half a megabyte of text each.
+            # Nobody looks at the plans of what was asked before, up to half a megabyte each.
             "spark.sql.ui.retainedExecutions": "10",
             "spark.sql.session.timeZone": "UTC",
             # Of a million rows `stalls` takes 19 s with 4 parts and 27 s with 16.

@@ -107,10 +107,10 @@ def _network(kind: int, data: bytes, at: int, *, outer: bool) -> Segment | str |
 
 
 def _tunnelled(protocol: int, data: bytes, at: int) -> Segment | str | None:
-    """The segment in a packet within a packet, as clusters send them from machine to machine.
+    """The segment in a packet within a packet, as the nodes of a cluster send them to each other.
 
-    IP in IP [RFC 2003], GRE [RFC 2784, 2890], VXLAN [RFC 7348] and Geneve [RFC 8926]; a tunnel in
-    a tunnel is passed over.
+    IP in IP [RFC 2003], GRE [RFC 2784, 2890], VXLAN [RFC 7348] and Geneve [RFC 8926]; a tunnel
+    within a tunnel is passed over.
     """
     kind = 0
     if protocol == _GRE and len(data) >= at + 4:
@@ -137,9 +137,12 @@ def _ipv4(data: bytes, start: int, *, outer: bool) -> Segment | str | None:
         return "cut inside the IP header"
     header = (data[start] & 0x0F) * 4
     protocol = data[start + 9]
+    fragment = _U16(data, start + 6)[0] & 0x3FFF
     if protocol != _TCP:
-        return _tunnelled(protocol, data, start + header) if outer else None
-    if _U16(data, start + 6)[0] & 0x3FFF:
+        # What follows the first fragment has no header of its own.
+        later = fragment & 0x1FFF
+        return _tunnelled(protocol, data, start + header) if outer and not later else None
+    if fragment:
         return "IPv4 fragment"
     # A length of 0 is left by network cards that cut the segment themselves (offload).
     total = _U16(data, start + 2)[0] or len(data) - start

@@ -312,10 +312,18 @@ def test_a_capture_that_grows_is_followed_and_counts_once(repo, tmp_path, kind):
         Follower(place, beside(tmp_path))
 
 
+def packets_of(data):
+    """Those of a capture."""
+    return [packet for packet in CaptureReader(io.BytesIO(data)) if packet is not None]
+
+
 def as_pcap(data, kept=262_144):
     """The packets of a pcapng file in the older format, of each as many octets at most."""
-    reader = CaptureReader(io.BytesIO(data))
-    found = [packet for packet in reader if packet is not None]
+    return pcap_of(packets_of(data), kept)
+
+
+def pcap_of(found, kept=262_144):
+    """Packets as a file."""
     parts = [struct.pack("<IHHiIII", 0xA1B2C3D4, 2, 4, 0, 0, 262144, found[0].linktype)]
     for one in found:
         seconds, us = divmod(one.t_us, 1_000_000)

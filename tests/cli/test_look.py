@@ -11,13 +11,14 @@ from types import SimpleNamespace
 import pytest
 
 import workbench
-from tests.cli.test_follow import as_pcap
+from tests.cli.test_follow import as_pcap, packets_of, pcap_of
 from workbench.cli import main
 from workbench.exercises.capture_desk import CaptureDesk
 from workbench.trace import files
 from workbench.trace.cut import cut
 from workbench.views.opening import scene_of
 from workbench.views.stills import scene_still
+from workbench.views.story_page import WIDTH
 
 
 def scene_in(page):
@@ -101,6 +102,22 @@ def test_numbers_of_messages_are_told_like_those_of_packets(capture):
         assert f"the broker sends; {words}<" in told._repr_html_()
 
 
+def test_waits_that_fall_on_one_place_of_a_strip_are_drawn_once(capture):
+    """A consumer with a prefetch of 1 waits after each of a hundred thousand messages."""
+    looked = workbench.look(capture)
+    (link,), lasted_us = looked.story.links, looked.story.lasted_us
+    wait = next(one for one in link.intervals if one.stall)
+    many = [
+        replace(wait, start_us=at, end_us=at + 30, what=what)
+        for at in range(0, lasted_us, 50)
+        for what in ("link-credit", "session-window")
+    ]
+    story = replace(looked.story, links=[replace(link, intervals=many)])
+    drawn = replace(looked, story=story)._repr_html_()
+    assert len(many) > 80_000
+    assert 1_000 < drawn.count("<rect") <= 2 * WIDTH + 3  # the strip itself, and two in the key
+
+
 def test_a_file_that_is_cut_is_told_beside_the_headline(capture, tmp_path, capsys):
     """Of what came after the cut nobody knows: who reads the headline alone must know that."""
     place = tmp_path / "cut.pcapng"
@@ -123,6 +140,26 @@ def test_packets_that_are_cut_are_told_beside_the_headline(capture, tmp_path, ca
     assert re.search(rf"; \d {re.escape(words)}$", first)
     # Once more where all that was read is told.
     assert [line.strip() for line in others if words in line] == [first.removeprefix("cut.pcap: ")]
+
+
+RST = 0x04
+FLAGS = 14 + 20 + 13  # in a packet: behind Ethernet and IPv4
+
+
+@pytest.mark.parametrize("closed", [False, True])
+def test_a_consumer_that_has_fallen_silent_is_told_if_it_is_still_there(capture, tmp_path, closed):
+    """A minute later TCP asks whether the other end lives, or hears that it does not."""
+    packets = packets_of(capture.read_bytes())[:23]
+    last = packets[-1]
+    data = bytearray(last.data)
+    data[FLAGS] |= RST if closed else 0
+    packets.append(last._replace(data=bytes(data), t_us=last.t_us + 60_000_000))
+    place = tmp_path / "silent.pcap"
+    place.write_bytes(pcap_of(packets))
+    headline = workbench.look(place).story.headline
+    assert headline.startswith("The longest stall: 401 ms on c1/1 rcv-0-/queues/cap_b")
+    words = " When the trace ends, c1/1 rcv-0-/queues/cap_b has had no credit for 60 s."
+    assert headline.endswith(words) is not closed
 
 
 def test_hostile_names_stay_text(capture, tmp_path, capsys):

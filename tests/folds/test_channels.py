@@ -6,19 +6,22 @@ from collections import Counter
 from functools import cache
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from tests.analysis.runs import CAPTURES
 from tests.frontends.rig091 import Rig091
 from workbench import folds, presets
 from workbench.amqp091.methods import BasicConsume, QueueDeclare
 from workbench.capture.importer import import_capture
-from workbench.folds.channels import prefetch
+from workbench.folds.channels import full, prefetch
 from workbench.folds.latency import latency
 from workbench.folds.stalls import stalls
 from workbench.folds.story import story
 from workbench.folds.summary import summarise
 from workbench.folds.throughput import throughput
 from workbench.scenarios.run import run
+from workbench.trace.schema import Row
 
 
 def captured(name):
@@ -171,6 +174,90 @@ def test_what_a_consumer_has_is_told_frame_by_frame():
     assert limits == {3}
     assert max(had) == 3
     assert all(row["full"] is (row["unacknowledged"] == 3) for row in found[1:])
+
+
+@pytest.mark.parametrize(
+    "name", ["q1_amqp091_prefetch_and_ack", "k1_amqp091_client_pika", "overload"]
+)
+def test_a_consumer_is_full_where_its_own_rows_say_so(name):
+    """Counted from deliveries and answers, it is what the ledger of each of its rows tells."""
+    rows = run(name).rows if name == "overload" else captured(name)
+    asked = [row for row in prefetch(rows) if row["consumer"]]
+    began = {row.seq for row in rows if row.kind == "basic.consume"}
+    gone = min((row.seq for row in rows if row.kind == "basic.cancel"), default=len(rows))
+    spans = [
+        (key.connection, key.session, first.seq, last.seq + lasts)
+        for key, its in full(rows).items()
+        for one in its
+        for (first, last), lasts in one.told
+    ]
+    for row in asked:
+        if row["seq"] not in began and row["seq"] < gone:
+            place = row["connection"], row["session"]
+            here = any(span[:2] == place and span[2] <= row["seq"] < span[3] for span in spans)
+            assert here == row["full"], row
+    assert {row["full"] for row in asked} == {False, True}
+
+
+LIMIT = 2
+ACTS = st.sampled_from(
+    [
+        *(("basic.deliver", consumer) for consumer in "ab" for _ in range(8)),
+        *(("basic.ack", tag, multiple) for tag in range(5) for multiple in (False, True)),
+        ("basic.nack", 0, True), ("basic.reject", 1), ("basic.reject", 2),
+        ("basic.recover",), ("basic.cancel", "b"),
+    ]
+)  # fmt: skip
+
+
+class Book:
+    """A channel with two consumers of prefetch 2, as the standard has it, and its rows."""
+
+    def __init__(self):
+        self.rows, self.out, self.there, self.tag = [], {}, {"a", "b"}, 0
+
+    def has(self, consumer):
+        return sum(one == consumer for one in self.out.values())
+
+    def act(self, kind, *arguments):
+        if kind == "basic.deliver":
+            (consumer,) = arguments
+            if consumer in self.there and self.has(consumer) < LIMIT:
+                self.tag += 1
+                self.out[self.tag] = consumer
+                self.row(kind, consumer, "broker", delivery_tag=self.tag)
+        elif kind == "basic.recover":
+            self.out = {}
+            self.row(kind, None, "client")
+        elif kind == "basic.cancel":
+            self.there -= {*arguments}
+            self.row(kind, arguments[0], "client")
+            self.row("basic.cancel-ok", arguments[0], "broker")
+        else:
+            tag, multiple = (*arguments, False)[:2]
+            consumer = self.out.get(tag)
+            covers = (lambda one: one <= tag or tag == 0) if multiple else tag.__eq__
+            self.out = {one: who for one, who in self.out.items() if not covers(one)}
+            self.row(kind, consumer, "client", delivery_tag=tag, multiple=multiple)
+
+    def row(self, kind, consumer, peer, **fields):
+        seq = len(self.rows)
+        ledger = {"prefetch_count": LIMIT, "unacknowledged": self.has(consumer)}
+        self.rows.append(
+            Row(run="r", seq=seq, t_us=seq, vantage="wire", event="observed", frame_id=seq,
+                protocol="amqp-0-9-1", connection="c1", session=1, kind=kind, consumer=consumer,
+                from_peer=peer, frame_091=fields, ledger=ledger)
+        )  # fmt: skip
+
+
+@given(st.lists(ACTS, min_size=10, max_size=30))
+def test_a_consumer_is_full_to_the_end_where_that_many_are_unanswered(acts):
+    """Whoever acknowledged them, one by one or many, or gave them back; not if it was cancelled."""
+    book = Book()
+    for act in acts:
+        book.act(*act)
+    found = [one for its in full(book.rows).values() for one in its]
+    assert sum(one.lasts for one in found) == sum(book.has(who) >= LIMIT for who in book.there)
 
 
 def test_one_protocol_can_be_held_against_the_other():

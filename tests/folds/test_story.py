@@ -137,6 +137,77 @@ def test_a_receiver_that_never_grants_leaves_its_sender_without_credit():
     assert link.more[-1].startswith("When the trace ends it has had no credit for ")
 
 
+@pytest.mark.parametrize(
+    ("name", "end", "had", "until"),
+    [
+        ("rmq43_b_consumer_credit", 24, "no credit", "its receiver grants some"),
+        ("amqp091/rmq43_q1_amqp091_prefetch_and_ack", 22,
+         "a consumer with all that its prefetch allows", "some are acknowledged"),
+    ],
+)  # fmt: skip
+def test_a_consumer_that_is_silent_has_waited_to_the_end_of_the_trace(name, end, had, until):
+    """Other connections go on, or nothing at all: it is the one whom the reader looks for."""
+    path = CAPTURES / f"{name}.pcapng"
+    rows = lost(import_capture(path).rows, end=end)
+    a_minute = 60_000_000
+    told = story(rows, still_open={"c1"}, until_us=a_minute)
+    (link,) = told.links
+    (one,) = (one for one in link.intervals if one.lasts)
+    assert (one.end_us, told.lasted_us) == (a_minute, a_minute - rows[0].t_us)
+    words = f"has had {had} for 60 s"
+    assert link.more[-1] == (
+        f"When the trace ends it {words}: if messages were waiting, it is stalled until {until}."
+    )
+    if one is told.worst[1]:
+        assert told.lasting is None
+    else:
+        assert told.headline.endswith(f" When the trace ends, {link.key.name} {words}.")
+    # Of a connection that was closed, or that may have been, nobody knows more than its rows say.
+    assert story(rows, until_us=a_minute).links[0].intervals[-1].end_us == rows[-1].t_us
+    ended = replace(rows[-1], seq=end, kind="close", protocol="amqp-1.0", session=None, link=None)
+    if "091" in name:
+        ended = replace(ended, kind="connection.close", protocol="amqp-0-9-1")
+    closed = story([*rows, ended], still_open={"c1"}, until_us=a_minute)
+    assert not any(one.lasts for link in closed.links for one in link.intervals)
+
+
+def test_a_grant_in_the_last_row_has_ended_the_wait():
+    """What lasts is what nothing had ended, not what ended last."""
+    rows = import_capture(CAPTURES / "rmq43_b_consumer_credit.pcapng").rows
+    grants = [row.seq for row in rows if row.kind == "flow" and row.from_peer == "client"]
+    told = story(lost(rows, end=grants[1] + 1), still_open={"c1"}, until_us=60_000_000)
+    assert told.lasting is None
+    assert not any(one.lasts for one in told.links[0].intervals)
+
+
+def test_a_publisher_that_an_alarm_has_silenced_waits_to_the_end_of_the_trace():
+    """After connection.blocked nothing passes: it has taken no time by the rows alone."""
+    path = CAPTURES / "amqp091" / "rmq43_b1_amqp091_memory_alarm.pcapng"
+    rows = import_capture(path).rows
+    blocked = next(row for row in rows if row.kind == "connection.blocked")
+    rows = lost(rows, end=blocked.seq + 1)
+    a_minute = 60_000_000
+    told = story(rows, still_open={blocked.connection}, until_us=a_minute)
+    assert told.headline == (
+        f"The longest stall: 57 s on {blocked.connection} published, from 3.282 s on; blocked by"
+        " alarm."
+    )
+    assert "alarm" not in {one.brake for one in story(rows, until_us=a_minute).brakes}
+
+
+def test_who_waits_at_the_end_stands_before_those_who_waited_less():
+    """A page tells of the first links alone."""
+    rows = import_capture(CAPTURES / "rmq43_b_consumer_credit.pcapng").rows
+    other = [
+        replace(row, connection="c2", seq=row.seq + len(rows), frame_id=row.frame_id + len(rows))
+        for row in lost(rows, end=24)
+    ]
+    told = story([*rows, *other], still_open={"c2"}, until_us=60_000_000)
+    assert [link.key.connection for link in told.links] == ["c2", "c1"]
+    assert told.worst[0] is told.links[1]
+    assert told.lasting[0] is told.links[0]
+
+
 def test_a_first_grant_that_comes_at_once_ends_no_wait():
     """Each link is without credit until then."""
     rows = acted("credit", "rmq4.3", {"messages": 3}, ("grant", {"link_credit": 10}))

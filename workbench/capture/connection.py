@@ -272,6 +272,7 @@ class AmqpConnection:
             imported=self._decoder is not None,
             first_us=conversation.first_us,
             last_us=conversation.last_us,
+            ended=conversation.reset or first.direction.finished or second.direction.finished,
             from_client=client.report(),
             from_broker=broker.report(),
             assumptions=list(self._assumptions),

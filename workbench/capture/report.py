@@ -109,6 +109,7 @@ class ConnectionReport:
             ``unknown`` if the capture has too little of it.
         imported: frames of it are in the trace.
         first_us, last_us: packet times, microseconds since the Unix epoch.
+        ended: one of its ends has closed or reset it (FIN, RST).
         assumptions: what was taken to be so without proof.
         problems: damage found in it, with stream offsets.
         unknown: what cannot be known from this capture.
@@ -121,6 +122,7 @@ class ConnectionReport:
     imported: bool = False
     first_us: int = 0
     last_us: int = 0
+    ended: bool = False
     from_client: DirectionReport = field(default_factory=DirectionReport)
     from_broker: DirectionReport = field(default_factory=DirectionReport)
     links: list[LinkReport] = field(default_factory=list)
@@ -161,6 +163,7 @@ class CaptureReport:
         cut: packets of TCP of which the capture has only the beginning.
         problems: damage of the files themselves.
         rows: rows made of it.
+        lasted_us: from its first packet to its last, microseconds; 0 where packets have no times.
         redacted: secrets and message bodies were replaced.
     """
 
@@ -173,6 +176,7 @@ class CaptureReport:
     cut: int = 0
     problems: list[str] = field(default_factory=list)
     rows: int = 0
+    lasted_us: int = 0
     redacted: bool = False
     connections: list[ConnectionReport] = field(default_factory=list)
 
@@ -185,6 +189,11 @@ class CaptureReport:
     def imported(self) -> list[ConnectionReport]:
         """The connections whose frames are in the trace."""
         return [connection for connection in self.connections if connection.imported]
+
+    @property
+    def still_open(self) -> frozenset[str]:
+        """Names of the connections that nobody had ended when the capture did."""
+        return frozenset(one.name for one in self.imported if not one.ended)
 
     @property
     def in_part(self) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from workbench.notebook import PlainError
 from workbench.trace.collector import seldom_collected
@@ -17,6 +17,7 @@ from .console import CommandError, Progress, one_line, say, table_lines
 from .places import output_file
 
 if TYPE_CHECKING:
+    from workbench.capture.report import CaptureReport
     from workbench.folds.story import Story
     from workbench.trace.cut import Cut
     from workbench.trace.schema import Row
@@ -142,16 +143,18 @@ def look(path: str | Path, progress: Progress | None = None) -> Look:
     from workbench.folds.story import story
 
     place = Path(path)
+    more: dict[str, Any] = {}
     if place.is_dir() or place.suffix == ".parquet":
         rows, about = _trace(place)
     else:
-        rows, about = _capture(place, progress)
+        rows, about, report = _capture(place, progress)
+        more = {"still_open": report.still_open, "until_us": report.lasted_us}
     if len(rows) > PLAIN_ROWS:
         raise LookError(
             f"{place.name}: has more rows than can be looked at ({PLAIN_ROWS:,});"
             f" workbench import {place} -o large.parquet, and workbench analyze large.parquet"
         )
-    return Look(name=place.name, about=tuple(about), rows=rows, story=story(rows))
+    return Look(name=place.name, about=tuple(about), rows=rows, story=story(rows, **more))
 
 
 def _trace(place: Path) -> tuple[list[Row], list[str]]:
@@ -167,7 +170,7 @@ def _trace(place: Path) -> tuple[list[Row], list[str]]:
     return rows, [f"{len(rows):,} rows of the trace {place}"]
 
 
-def _capture(place: Path, progress: Progress | None) -> tuple[list[Row], list[str]]:
+def _capture(place: Path, progress: Progress | None) -> tuple[list[Row], list[str], CaptureReport]:
     from workbench.capture.importer import Capture, CaptureError
     from workbench.trace.files import from_table
 
@@ -186,7 +189,8 @@ def _capture(place: Path, progress: Progress | None) -> tuple[list[Row], list[st
     first, *others = report.lines()
     wrong = (*report.problems, *filter(None, [report.in_part]))
     told = (line.removeprefix(f"{place.name}: ") for line in (first, *wrong))
-    return rows, ["; ".join(told), *(line for line in others if line != report.in_part)]
+    told_of = ["; ".join(told), *(line for line in others if line != report.in_part)]
+    return rows, told_of, report
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

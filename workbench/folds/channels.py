@@ -24,7 +24,7 @@ from workbench.trace.schema import (
     Row,
 )
 
-from .intervals import Mark, Span, took
+from .intervals import Intervals, Mark, Span, took
 from .vantage import PEERS, End, LinkKey, ends, once
 
 LINKLESS = (AMQP_0_9_1, AMQP_0_10)
@@ -56,7 +56,14 @@ TOLD = {
 INTERNAL, LATER = "internal", "later-frames"
 """How it is known that messages waited."""
 
+RECOVER = frozenset({"basic.recover", "basic.recover-async"})
+"""Gives all that is not acknowledged on a channel back to its queues."""
+GONE = frozenset({"connection.close", "channel.close", "basic.cancel"})
+"""Ends consumers."""
+
 Begun = dict[LinkKey, tuple[list[Span], set[int]]]
+_Consumer = tuple[int | None, str]
+"""Its channel, and its tag."""
 
 
 def channel_key(row: Row, sender: str) -> LinkKey:
@@ -187,10 +194,10 @@ class Channels:
         self.end, self.prompt_us = end, prompt_us
         self.waiting: dict[LinkKey, dict[int, Mark]] = {}  # for an answer, by number
         self.tallies: dict[LinkKey, Tally] = {}
-        self.consumers: dict[tuple[int | None, str], Row] = {}  # the latest row of each
+        self.consumers: dict[_Consumer, Row] = {}  # the latest row of each
         self._next: dict[LinkKey, int] = {}  # of AMQP 0-10: the number of the next command
-        self._full: dict[tuple[int | None, str], Row] = {}
-        self._released: dict[tuple[int | None, str], list[tuple[Row | Mark, Row]]] = {}
+        self._full: dict[_Consumer, Row] = {}
+        self._released: dict[_Consumer, list[tuple[Row | Mark, Row]]] = {}
 
     def steps(self) -> Iterator[Step]:
         """Every row of the end that is on a channel, with what it does."""
@@ -360,6 +367,62 @@ def limits(rows: Iterable[Row]) -> dict[LinkKey, list[int]]:
             if int(limit) not in its:
                 its.append(int(limit))
     return found
+
+
+def full(rows: Iterable[Row]) -> dict[LinkKey, list[Intervals]]:
+    """When a consumer had as many messages as its prefetch allows; one for each of a channel.
+
+    Deliveries are counted one by one: an acknowledgement may name those of other consumers too, and
+    no row of theirs tells that.
+    """
+    found: dict[LinkKey, list[Intervals]] = {}
+    for end in ends(rows, AMQP_0_9_1):
+        if end.peer == BROKER:
+            for session, one in _full(end):
+                key = LinkKey(end.run, end.connection, session, None, BROKER, None)
+                found.setdefault(key, []).append(one)
+    return found
+
+
+def _full(end: End) -> Iterator[tuple[int | None, Intervals]]:
+    its = Channels(end)
+    found: dict[_Consumer, Intervals] = {}
+    has: dict[_Consumer, set[int]] = {}  # deliveries that nothing has answered, by seq
+    owner: dict[int, _Consumer] = {}
+    for row in end.rows:
+        step, consumer = its.step(row), (row.session, row.consumer or "")
+        changed = [consumer]
+        if step is not None and step.asks:
+            has.setdefault(consumer, set()).add(row.seq)
+            owner[row.seq] = consumer
+        for since, _ in step.answered if step is not None else ():
+            whose = owner.pop(since.seq)
+            has.get(whose, set()).discard(since.seq)
+            changed.append(whose)
+        if row.kind in RECOVER:
+            changed += (one for one in has if one[0] == row.session)
+            for one in changed:
+                has[one] = set()
+        for one in set(changed) & its.consumers.keys():
+            limit = (its.consumers[one].ledger or {})["prefetch_count"]
+            holds = 0 < limit <= len(has.get(one, ()))
+            found.setdefault(one, Intervals()).note(row, holds)
+        if row.kind in GONE:
+            for one in [one for one in found if _is_gone(one, row)]:
+                found[one].finish(row)
+                has.pop(one, None)
+                yield one[0], found.pop(one)
+    for (session, _), intervals in found.items():
+        intervals.finish(end.rows[-1], lasts=True)
+        yield session, intervals
+
+
+def _is_gone(consumer: _Consumer, row: Row) -> bool:
+    """After this row the consumer gets no more, whatever it acknowledges."""
+    if row.kind == "connection.close":
+        return True
+    wide = row.kind == "channel.close" and row.session == consumer[0]
+    return wide or consumer == (row.session, row.consumer)
 
 
 def prefetch(rows: Iterable[Row]) -> list[dict[str, Any]]:

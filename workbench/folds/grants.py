@@ -34,8 +34,8 @@ def zero_spans(rows: Sequence[Row]) -> dict[LinkKey, list[Span]]:
     return {key: one.zero.intervals for links in _links(rows) for key, one in links.items()}
 
 
-def without_credit(rows: Sequence[Row], prompt_us: int) -> dict[LinkKey, list[Span]]:
-    """When each link's credit was 0 between its attach and its end.
+def without_credit(rows: Sequence[Row], prompt_us: int) -> dict[LinkKey, list[tuple[Span, bool]]]:
+    """When each link's credit was 0 between its attach and its end, and if nothing had ended that.
 
     Args:
         rows: a whole trace in order.
@@ -43,9 +43,9 @@ def without_credit(rows: Sequence[Row], prompt_us: int) -> dict[LinkKey, list[Sp
     """
     return {
         key: [
-            *(span for span in one.unheard.intervals
+            *((span, lasts) for span, lasts in one.unheard.told
               if one.first_heard is None or took(span) > prompt_us),
-            *one.zero.intervals,
+            *one.zero.told,
         ]
         for links in _links(rows)
         for key, one in links.items()
@@ -95,7 +95,7 @@ def _at_zero(end: End, links: dict[LinkKey, _Grants]) -> None:
         if row.kind == "detach":
             over(row, one.without)
     if end.rows:
-        over(end.rows[-1], (its for one in links.values() for its in one.without))
+        over(end.rows[-1], (its for one in links.values() for its in one.without), lasts=True)
 
 
 class _Grants:

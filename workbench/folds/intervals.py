@@ -54,10 +54,12 @@ class Intervals:
 
     Attributes:
         intervals: those that are over.
+        lasts: when the rows ended, nothing had ended the last of them.
     """
 
     def __init__(self) -> None:
         self.intervals: list[Span] = []
+        self.lasts = False
         self._since: Row | None = None
         self._done = False
 
@@ -71,10 +73,23 @@ class Intervals:
             self.intervals.append((self._since, row))
             self._since = None
 
-    def finish(self, row: Row) -> None:
-        """Nothing is told after this; the first word counts."""
+    def finish(self, row: Row, *, lasts: bool = False) -> None:
+        """Nothing is told after this; the first word counts.
+
+        Args:
+            row: with which it is over.
+            lasts: it is not, but there are no more rows.
+        """
+        if not self._done:
+            self.lasts = lasts and self._since is not None
         self.note(row, False)
         self._done = True
+
+    @property
+    def told(self) -> list[tuple[Span, bool]]:
+        """Each of them, and whether nothing had ended it."""
+        latest = len(self.intervals) - 1
+        return [(span, self.lasts and at == latest) for at, span in enumerate(self.intervals)]
 
     @property
     def times(self) -> int:
@@ -104,7 +119,7 @@ class Intervals:
         )
 
 
-def over(row: Row, intervals: Iterable[Intervals]) -> None:
-    """Finish all of them."""
+def over(row: Row, intervals: Iterable[Intervals], *, lasts: bool = False) -> None:
+    """Finish all of them; see `Intervals.finish`."""
     for one in intervals:
-        one.finish(row)
+        one.finish(row, lasts=lasts)

@@ -29,7 +29,7 @@ from .wrong import wrong
 
 __all__ = ["BrakeSum", "Interval", "LinkStory", "Story", "story"]
 
-NO_CREDIT, CLOSED = "no credit", "window closed"
+NO_CREDIT, CLOSED, FULL = "no credit", "window closed", "prefetch used up"
 """Times in which nothing could be sent; that somebody wanted to is what makes them stalls."""
 
 _RULES = {
@@ -46,7 +46,7 @@ class Interval:
     """A time in which a link's sender could not send.
 
     Attributes:
-        what: the brake of a stall; else `no credit` or `window closed`.
+        what: the brake of a stall; else `no credit`, `window closed` or `prefetch used up`.
         start_us, end_us: since and until when, microseconds since the run's start.
         seq: the row with which it began.
         stall: something is known to have waited.
@@ -108,12 +108,14 @@ class Story:
 
     Attributes:
         run: its name.
-        lasted_us: from its first row to its last.
+        lasted_us: from its first row to its end.
         links: those that waited longest first.
         brakes: the one that took most time first.
         wrong: errors that a peer told, and rules that were broken, a line each.
         worst: the longest stall with its link; without any, the longest time in which one could
             not have sent; None if there was none.
+        lasting: what had lasted longest when the trace ended, with its link, if it is longer than
+            the worst: if messages were waiting, this is worse.
         untold: without a worst, of some link no row tells the credit: its attach, or each grant, is
             not in the trace.
     """
@@ -124,6 +126,7 @@ class Story:
     brakes: tuple[BrakeSum, ...]
     wrong: tuple[str, ...]
     worst: tuple[LinkStory, Interval] | None
+    lasting: tuple[LinkStory, Interval] | None
     untold: bool
 
     @property
@@ -133,10 +136,14 @@ class Story:
 
     @property
     def headline(self) -> str:
-        """The worst in a sentence, and what makes it doubtful in another."""
+        """The worst in a sentence; in others what makes it doubtful, and what may be worse."""
+        text = self._worst
         if self.worst is not None and self.worst[1].lacks:
-            return f"{self._worst} Octets are missing within it: it may have ended sooner."
-        return self._worst
+            text += " Octets are missing within it: it may have ended sooner."
+        if self.lasting is not None:
+            link, one = self.lasting
+            text += f" When the trace ends, {link.key.name} {_has(one)}."
+        return text
 
     @property
     def _worst(self) -> str:
@@ -163,17 +170,30 @@ class Story:
         )
 
 
-def story(rows: Sequence[Row]) -> Story:
+def story(
+    rows: Sequence[Row], *, still_open: Container[str] = (), until_us: int | None = None
+) -> Story:
     """What happened on each link.
 
     Args:
         rows: a whole run in order.
+        still_open: connections that nobody had closed when the trace ended. What held a sender of
+            theirs then had held it up to that moment, and of others to their last row.
+        until_us: when it ended, microseconds since the run's start; None: with its last row.
     """
     found: dict[LinkKey, list[Interval]] = {}
     brakes: dict[str, BrakeSum] = {}
     places = {(row.run, row.seq): row for row in rows}
+    end_us = max([until_us or 0, *(row.t_us for row in rows[-1:])])
+    every = (
+        # What a connection without links has told of itself holds until it tells otherwise.
+        stall._replace(end_us=end_us)
+        if stall.link is None and stall.release_frame_id is None and stall.connection in still_open
+        else stall
+        for stall in stalls(rows)
+    )
     # What took no time held nobody: a clock that is coarse, or goes back, would show it as a wait.
-    stalled, broken = stalls(rows, min_us=1), violations(rows)
+    stalled, broken = [one for one in every if one.end_us > one.start_us], violations(rows)
     for stall in stalled:
         key = LinkKey(*stall[:6])  # type: ignore[arg-type]
         interval = Interval(
@@ -188,9 +208,9 @@ def story(rows: Sequence[Row]) -> Story:
         one.links.add(key)
         one.lost_us += interval.lasted_us
         one.longest_us = max(one.longest_us, interval.lasted_us)
-    without, last = without_credit(rows, PROMPT_US), {row.run: row for row in rows}
-    closed: dict[tuple[Any, ...], list[Span]] = {
-        (one.end.run, one.end.connection, one.session, one.end.peer): one.closed.intervals
+    without, full = without_credit(rows, PROMPT_US), channels.full(rows)
+    closed: dict[tuple[Any, ...], list[tuple[Span, bool]]] = {
+        (one.end.run, one.end.connection, one.session, one.end.peer): one.closed.told
         for one in directions(rows)
     }
     granted = {tuple(row[name] for name in LinkKey._fields): row for row in grants(rows)}
@@ -208,19 +228,24 @@ def story(rows: Sequence[Row]) -> Story:
     links = []
     for key, link in by_link.items():
         connection = whole.get(_way(key))
-        end, held = last[link.run], found.get(key, [])
+        held = found.get(key, [])
+        session = key.run, key.connection, key.session, key.link_sender
+        spans = {
+            NO_CREDIT: without.get(key, []),
+            CLOSED: closed.get(session, []) if key.link is not None else [],
+            FULL: [span for its in full.get(key, ()) for span in its.told],
+        }
         could_not = [
-            *(_interval(NO_CREDIT, span, end) for span in without.get(key, ())),
-            *(
-                _interval(CLOSED, span, end)
-                for span in closed.get((key.run, key.connection, key.session, key.link_sender), ())
-            ),
+            _interval(what, span, lasts, end_us, still_open=key.connection in still_open)
+            for what, its in spans.items()
+            for span, lasts in its
         ]
         if key.link is None:
             more = [*_answers(key, answers), *_limits(limits.get(key, []), held)]
         else:
             told = {one.seq for one in could_not if _says_closed(places[key.run, one.seq])}
-            more = [*_grants(granted.get(key)), *_closed(could_not, told), *_at_the_end(could_not)]
+            more = [*_grants(granted.get(key)), *_closed(could_not, told)]
+        more += _at_the_end(could_not)
         lost = missing.get(key[:2], ())
         intervals = [replace(one, lacks=_lacks(one, lost)) for one in (*could_not, *held)]
         more += _doubts(lost, intervals)
@@ -232,15 +257,24 @@ def story(rows: Sequence[Row]) -> Story:
                 intervals=tuple(sorted(intervals, key=lambda one: one.start_us)),
             )
         )  # fmt: skip
+    all_of_them = [(link, one) for link in links for one in link.intervals]
+    worst = max(all_of_them, key=lambda its: _heavy(its[1]), default=None)
+    lasting = max(
+        (its for its in all_of_them if its[1].lasts and not its[1].stall),
+        key=lambda its: its[1].lasted_us,
+        default=None,
+    )
+    if worst is None or lasting is None or lasting[1].lasted_us <= worst[1].lasted_us:
+        lasting = None
     links.sort(key=_weight, reverse=True)
-    worst = (links[0], _longest(links[0])) if links and links[0].intervals else None
     return Story(
         run=rows[0].run if rows else "",
-        lasted_us=rows[-1].t_us - rows[0].t_us if rows else 0,
+        lasted_us=end_us - rows[0].t_us if rows else 0,
         links=tuple(links),
         brakes=tuple(sorted(brakes.values(), key=lambda one: -one.lost_us)),
         wrong=tuple(wrong(rows, broken)),
         worst=worst,
+        lasting=lasting,
         untold=worst is None and _is_untold(rows),
     )
 
@@ -286,7 +320,8 @@ def _answers(key: LinkKey, answers: Mapping[str, channels.Begun]) -> Iterator[st
             continue
         (spans, unanswered), word = its[key], words[measure]
         if not spans:
-            yield f"{'It' if len(unanswered) == 1 else 'None of them'} was never {word}."
+            one = len(unanswered) == 1
+            yield f"It was never {word}." if one else f"None of them was ever {word}."
             continue
         lasted = [took(span) for span in spans]
         text = f"{word.capitalize()} after {duration(percentile(lasted, 50) or 0)} typically"
@@ -307,17 +342,13 @@ def _limits(limits: Sequence[int], intervals: Sequence[Interval]) -> Iterator[st
         yield f"The limit was {told}; it held nothing back that can be proved."
 
 
-def _interval(what: str, span: Span, end: Row) -> Interval:
+def _interval(what: str, span: Span, lasts: bool, end_us: int, *, still_open: bool) -> Interval:
+    """Times from row to row; nothing had ended one that `lasts` when there were no more rows."""
     first, last = span
     return Interval(
-        what=what, start_us=first.t_us, end_us=last.t_us, seq=first.seq, stall=False,
-        lasts=last.seq == end.seq or took((last, end)) == 0,
+        what=what, start_us=first.t_us, end_us=end_us if lasts and still_open else last.t_us,
+        seq=first.seq, stall=False, lasts=lasts and (still_open or last.t_us == end_us),
     )  # fmt: skip
-
-
-def _longest(link: LinkStory) -> Interval:
-    """The longest stall; without one the longest time in which it could not have sent."""
-    return max(link.intervals, key=_heavy)
 
 
 def _heavy(one: Interval) -> tuple[bool, bool, int]:
@@ -325,8 +356,12 @@ def _heavy(one: Interval) -> tuple[bool, bool, int]:
 
 
 def _weight(link: LinkStory) -> tuple[bool, bool, int]:
-    """Stalled links before others, and the longest wait before shorter ones."""
-    return _heavy(_longest(link)) if link.intervals else (False, False, -1)
+    """The longest wait before shorter ones, whether it is proved or nothing had ended it."""
+    return max(
+        ((one.stall or one.lasts, not one.late, one.lasted_us)
+         for one in link.intervals if one.lasted_us),
+        default=(False, False, -1),
+    )  # fmt: skip
 
 
 def _none_waits(row: Row, sender: str | None) -> bool:
@@ -388,13 +423,26 @@ def _doubts(missing: Sequence[Row], intervals: Sequence[Interval]) -> list[str]:
 
 def _at_the_end(could_not: Sequence[Interval]) -> list[str]:
     """What nothing had ended when the trace ended: a consumer that waits for ever shows so."""
-    words = {
-        NO_CREDIT: "has had no credit",
-        CLOSED: "has had its session window closed",
-    }
     return [
-        f"When the trace ends it {words[one.what]} for {duration(one.lasted_us)}: if messages"
-        " were waiting, it is stalled."
+        f"When the trace ends it {_has(one)}: if messages were waiting, it is stalled until"
+        f" {_UNTIL[one.what]}."
         for one in could_not
         if one.lasts and one.lasted_us
     ]
+
+
+def _has(one: Interval) -> str:
+    """What a link has had for how long."""
+    return f"has had {_HAD[one.what]} for {duration(one.lasted_us)}"
+
+
+_HAD = {
+    NO_CREDIT: "no credit",
+    CLOSED: "its session window closed",
+    FULL: "a consumer with all that its prefetch allows",
+}
+_UNTIL = {
+    NO_CREDIT: "its receiver grants some",
+    CLOSED: "the other end opens it",
+    FULL: "some are acknowledged",
+}

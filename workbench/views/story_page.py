@@ -23,7 +23,7 @@ SHOWN_LINKS = 60
 SHOWN_ERRORS = 60
 """Errors and broken rules that a page tells of."""
 
-_PALE = {"no credit": theme.ORANGE, "window closed": theme.SKY}
+_PALE = {"no credit": theme.ORANGE, "window closed": theme.SKY, "prefetch used up": theme.ORANGE}
 
 
 def story_page(
@@ -108,9 +108,14 @@ def _strip(link: Any, lasted_us: int) -> str:
     """The time of the trace from left to right, and when the sender could not send."""
     scale = WIDTH / max(1, lasted_us)
     drawn = [f'<rect class="base" x="0" y="0" width="{WIDTH}" height="16"/>']
-    for one in sorted(link.intervals, key=lambda one: one.stall):
-        width = max(1.5, one.lasted_us * scale)
-        drawn.append(_mark(one.what, one.stall, one.start_us * scale, width, 16))
+    reached: dict[tuple[bool, str], float] = {}  # of thousands many fall on one place
+    for one in sorted(link.intervals, key=lambda one: (one.stall, one.start_us)):
+        kind, begin = (one.stall, one.what), one.start_us * scale
+        end = begin + max(1.5, one.lasted_us * scale)
+        begin = max(begin, reached.get(kind, 0))
+        if end - begin >= 1:
+            drawn.append(_mark(one.what, one.stall, begin, end - begin, 16))
+            reached[kind] = end
     words = "; ".join(
         f"{one.what} from {one.start_us / 1e6:.3f} s to {one.end_us / 1e6:.3f} s"
         for one in link.intervals[:20]

@@ -1,9 +1,13 @@
 """`workbench look`: one page about a capture, as text, as a file and in a notebook."""
 
 import base64
+import errno
 import gzip
 import json
+import os
 import re
+import tempfile
+import time
 from dataclasses import replace
 from datetime import UTC, datetime
 from types import SimpleNamespace
@@ -12,13 +16,15 @@ import pytest
 
 import workbench
 from tests.cli.test_follow import as_pcap, packets_of, pcap_of
+from workbench.capture.importer import import_capture
 from workbench.cli import main
+from workbench.cli.places import aside
 from workbench.exercises.capture_desk import CaptureDesk
 from workbench.trace import files
 from workbench.trace.cut import cut
 from workbench.views.opening import scene_of
 from workbench.views.stills import scene_still
-from workbench.views.story_page import WIDTH
+from workbench.views.story_page import SHOWN_LINES, WIDTH
 
 
 def scene_in(page):
@@ -71,8 +77,8 @@ def test_the_page_shows_what_a_row_of_the_same_trace_opens_with(repo, tmp_path):
     """Links and counters of before the slice stand in it."""
     capture = repo / "data" / "captures" / "rmq43_a_publisher_grants.pcapng"
     looked = workbench.look(capture)
-    files.write(tmp_path / "t.parquet", looked.rows)
-    opened = cut(tmp_path / "t.parquet", looked.opened().seq)
+    files.write(tmp_path / "t.parquet", import_capture(capture).rows)
+    opened = cut(tmp_path / "t.parquet", looked.opened.seq)
     assert opened.rows[0].seq > 0
     doc, place = scene_of(opened, title=looked.name)
     assert place == opened.place
@@ -85,7 +91,7 @@ def test_text_and_page_call_the_worst_frame_by_the_same_row(repo, name):
     looked = workbench.look(repo / "data" / "captures" / f"{name}.pcapng")
     seq = looked.story.worst[1].seq
     assert f"  row {seq}  t=" in "\n".join(looked.text())
-    doc, place = scene_of(looked.opened())
+    doc, place = scene_of(looked.opened)
     assert doc["branches"][0]["steps"][place]["row"] == seq
     told = scene_still(doc, place)
     assert f"row {seq} · t = " in told
@@ -164,7 +170,7 @@ def test_a_consumer_that_has_fallen_silent_is_told_if_it_is_still_there(capture,
 
 def test_hostile_names_stay_text(capture, tmp_path, capsys):
     """A link's name is a peer's: it moves no cursor and ends no element."""
-    rows = workbench.look(capture).rows
+    rows = import_capture(capture).rows
     trace = tmp_path / "t.parquet"
     files.write(trace, [replace(row, link=HOSTILE) if row.link else row for row in rows])
     assert main(["look", str(trace)]) == 0
@@ -216,10 +222,56 @@ def test_what_is_too_large_is_left_to_analyze(capture, monkeypatch, capsys):
     assert "workbench import" in capsys.readouterr().err
 
 
+def test_a_capture_may_be_larger_than_what_a_connection_may_be(repo, monkeypatch):
+    """Its connections are looked at some at a time, and what is told is the same."""
+    path = repo / "data" / "captures" / "amqp091" / "rmq43_b1_amqp091_memory_alarm.pcapng"
+    whole = workbench.look(path)
+    assert len({link.key.connection for link in whole.story.links}) == 6
+    monkeypatch.setattr("workbench.cli.looking.PLAIN_ROWS", 100)
+    monkeypatch.setattr("workbench.trace.connections.Connections.parts.__defaults__", (1,))
+    assert list(workbench.look(path).text()) == list(whole.text())
+
+
+def test_where_rows_wait_may_be_full(capture, monkeypatch, tmp_path, capsys):
+    """It is told in one line, which names the file that was given, and nothing is left."""
+
+    def full(*_arguments, **_more):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    monkeypatch.setattr("pyarrow.parquet.ParquetWriter.write_table", full)
+    assert main(["look", str(capture)]) == 1
+    error = capsys.readouterr().err
+    assert f"{capture.name}: its rows wait in {tmp_path}: cannot write there: No space" in error
+    assert error.count("\n") == 1
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_what_a_killed_look_has_left_goes_after_a_day(capture, monkeypatch, tmp_path):
+    """And what another one is at work with stays."""
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    with aside() as first, aside() as second:
+        old = time.time() - 2 * 24 * 60 * 60
+        os.utime(first, (old, old))
+        workbench.look(capture)
+        assert [*tmp_path.iterdir()] == [second]
+
+
+def test_of_what_was_read_the_text_has_a_page(capture):
+    """Of a thousand connections there are five thousand lines."""
+    looked = workbench.look(capture)
+    told = replace(looked, about=("2,000 packets", *(f"line {n}" for n in range(5_000))))
+    text = list(told.text())
+    assert text[-2:] == ["  line 98", "  ... and 4,901 lines more; workbench import tells all"]
+    assert told._repr_html_().count("<li>line ") == SHOWN_LINES
+
+
 def test_a_file_that_is_handed_over_is_looked_at(capture):
     """The report, and the stage at the worst frame; the next file takes its place."""
     desk = CaptureDesk()
     assert "Choose a capture" in repr(desk)
+    said = []
+    desk.line.observe(lambda change: said.append(change["new"]), names="value")
     data = capture.read_bytes()
     file = {
         "name": "../../mine.pcapng", "type": "", "size": len(data), "content": memoryview(data),
@@ -233,6 +285,8 @@ def test_a_file_that_is_handed_over_is_looked_at(capture):
     (stage,) = desk.steps.children
     assert stage.cursor == 23
     assert "The worst frame" in repr(desk)
+    for words in (">reading: 0%", "following each link: 100% of 56 rows", ">what it cannot tell: "):
+        assert any(words in line for line in said)
     desk.upload.value = ({**file, "size": 10**12},)
     assert "name its path instead" in desk.line.value
     assert (desk.look, desk.steps.children, desk.report.value) == (None, (), "")

@@ -7,7 +7,7 @@ import difflib
 import sys
 import textwrap
 import unicodedata
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence, Sized
 from typing import Any, TypeVar
 
 DONE, BAD_INPUT, WRONG_USAGE, STOPPED = 0, 1, 2, 130
@@ -18,6 +18,7 @@ ENDLESS = 100_000
 FORMATS = ("table", "json", "csv")
 
 T = TypeVar("T")
+Part = TypeVar("Part", bound=Sized)
 
 
 def add_trace(parser: argparse.ArgumentParser, takes: Callable[[str], str] = str) -> None:
@@ -199,7 +200,7 @@ class Progress:
         unit: what is counted.
     """
 
-    def __init__(self, label: str, total: int | None = None, unit: str = "rows") -> None:
+    def __init__(self, label: str = "", total: int | None = None, unit: str = "rows") -> None:
         self.label = label
         self.total = total
         self.unit = unit
@@ -233,11 +234,30 @@ class Progress:
     def at(self, done: int, total: int | None = None) -> None:
         """Say how far it is."""
         total = total or self.total
+        told = f"{done:,} {self.unit}"
+        if total:
+            told = f"{min(1.0, done / total):.0%} of {total:,} {self.unit}"
+        self.show(told, done, total)
+
+    def show(self, told: str, done: int, total: int | None) -> None:
+        """Show it; another place than a terminal does that in its own way."""
         if self._bar is not None:
-            told = f"{done:,} {self.unit}"
-            if total:
-                told = f"{min(1.0, done / total):.0%} of {total:,} {self.unit}"
-            self._bar.update(self._task, completed=done, total=total, told=told)
+            self._bar.update(
+                self._task, description=self.label, completed=done, total=total, told=told
+            )
+
+    def turn(self, label: str, total: int | None, unit: str) -> None:
+        """Go on to something else; arguments as at first."""
+        self.label, self.total, self.unit = label, total, unit
+        self.at(0)
+
+    def past(self, parts: Iterable[Part]) -> Iterator[Part]:
+        """Pass parts on and say how many things have gone by in those that are done with."""
+        done = 0
+        for part in parts:
+            yield part
+            done += len(part)
+            self.at(done)
 
     def over(self, things: Iterable[T], every: int = 1000) -> Iterator[T]:
         """Pass things on and say now and then how many have gone by."""

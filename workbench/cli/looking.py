@@ -3,24 +3,22 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from functools import cached_property
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from workbench.notebook import PlainError
 from workbench.trace.collector import seldom_collected
 
 from .asking import PLAIN_ROWS
 from .console import CommandError, Progress, one_line, say, table_lines
-from .places import output_file
+from .places import aside, output_file
 
 if TYPE_CHECKING:
     from workbench.capture.report import CaptureReport
     from workbench.folds.story import Story
     from workbench.trace.cut import Cut
-    from workbench.trace.schema import Row
 
 __all__ = ["Look", "look"]
 
@@ -34,7 +32,8 @@ change, the stalls by brake, what the capture cannot tell, and the worst frame i
   workbench look capture.pcapng -o page.html      as a page that steps through the frames round it
 
 A CAPTURE is a pcap or pcapng file or a frame log of Proton; a trace can be looked at too. Nothing
-is kept but the page. What has more than 500,000 frames is imported and analyzed instead.
+is kept but the page. A capture may be of any size; where one connection has more than 500,000
+frames, import and analyze it instead.
 """
 
 AROUND = 200
@@ -45,6 +44,8 @@ LINKS = 20
 """Links that the text tells of."""
 LINES = 20
 """Errors and broken rules that it tells of."""
+READ = 100
+"""Lines that it tells of connections and links."""
 
 
 class LookError(PlainError):
@@ -58,38 +59,23 @@ class Look:
     Attributes:
         name: of the file.
         about: what was read, a line each; the first says how much, and what is wrong with the file.
-        rows: all of them.
         story: what happened on each link.
+        unknown: what the file cannot tell, a line each.
+        opened: the rows round the worst one, for the stage; round the first if there is none.
     """
 
     name: str
     about: tuple[str, ...]
-    rows: Sequence[Row]
     story: Story
-
-    @cached_property
-    def unknown(self) -> list[str]:
-        """What the file cannot tell, a line each."""
-        from workbench.trace.unknowns import told_once, unknowns
-
-        by_place = told_once(unknowns(self.rows)).items()
-        return [f"{place}: {one.unknown}: {one.why}" for place, found in by_place for one in found]
-
-    def opened(self, around: int = AROUND) -> Cut:
-        """The rows round the worst one, for the stage; round the first if there is none."""
-        from workbench.trace.cut import cut_rows
-
-        seq = self.rows[0].seq if self.story.worst is None else self.story.worst[1].seq
-        at = seq - self.rows[0].seq
-        first, end = max(0, at - around), at + around + 1
-        return cut_rows(self.rows, seq, first=first, end=end, name=self.name)
+    unknown: tuple[str, ...]
+    opened: Cut
 
     def page(self) -> str:
         """All of it as HTML in one file."""
         from workbench.views.opening import scene_of
         from workbench.views.story_page import story_page
 
-        doc, step = scene_of(self.opened(), title=self.name)
+        doc, step = scene_of(self.opened, title=self.name)
         return story_page(self.story, [self.name, *self.about], self.unknown, doc, step=step)
 
     def text(self) -> Iterator[str]:
@@ -113,10 +99,12 @@ class Look:
         yield from ("", "Stalls by brake", *_brakes(story))
         if story.worst is not None:
             yield from ("", "The worst frame")
-            yield from (f"  {line}" for line in step(self.opened(NEAR)))
+            yield from (f"  {line}" for line in step(self.opened, NEAR))
         if self.unknown:
             yield from ("", "What it cannot tell", *_told("  ", *self.unknown))
-        yield from ("", "What was read", *_told("  ", *self.about))
+        yield from ("", "What was read", *_told("  ", *self.about[:READ]))
+        if len(self.about) > READ:
+            yield f"  ... and {len(self.about) - READ:,} lines more; workbench import tells all"
 
     def _repr_html_(self) -> str:
         from workbench.views.static_html import asset
@@ -133,6 +121,9 @@ class Look:
 def look(path: str | Path, progress: Progress | None = None) -> Look:
     """What there is to see in a capture, or in a trace.
 
+    A capture is made a trace first, in a folder that is gone at the end: so a connection at a time
+    is in memory, and not all of it.
+
     Args:
         path: a pcap or pcapng file, a frame log of Proton, or a Parquet file or folder.
         progress: told how far the reading is.
@@ -140,57 +131,83 @@ def look(path: str | Path, progress: Progress | None = None) -> Look:
     Raises:
         LookError: it cannot be read, or is too large.
     """
-    from workbench.folds.story import story
+    from workbench.capture.importer import CaptureError
+    from workbench.trace.files import TraceFileError
 
     place = Path(path)
-    more: dict[str, Any] = {}
-    if place.is_dir() or place.suffix == ".parquet":
-        rows, about = _trace(place)
-    else:
-        rows, about, report = _capture(place, progress)
-        more = {"still_open": report.still_open, "until_us": report.lasted_us}
-    if len(rows) > PLAIN_ROWS:
+    try:
+        if place.is_dir() or place.suffix == ".parquet":
+            return _seen(place, place, None, progress)
+        with aside() as folder:
+            trace = folder / "trace.parquet"
+            return _seen(place, trace, _imported(place, trace, progress), progress)
+    except (CaptureError, TraceFileError, OSError) as error:
+        raise LookError(str(error)) from None
+
+
+def _imported(place: Path, trace: Path, progress: Progress | None) -> CaptureReport:
+    from workbench.capture.importer import Capture
+    from workbench.trace.files import TraceFileError, write_tables
+
+    capture = Capture(place)
+    if progress is not None:
+        progress.turn("reading", place.stat().st_size, "octets")
+    try:
+        write_tables(trace, capture.tables(progress and progress.at))
+    except TraceFileError as error:
+        why = str(error).removeprefix(f"{trace}: ")
+        raise LookError(f"{place.name}: its rows wait in {trace.parent.parent}: {why}") from None
+    return capture.report
+
+
+def _seen(
+    place: Path, trace: Path, report: CaptureReport | None, progress: Progress | None
+) -> Look:
+    from workbench.folds.story import story_in_parts
+    from workbench.trace.connections import Connections
+    from workbench.trace.cut import cut
+    from workbench.trace.files import iter_rows
+    from workbench.trace.unknowns import told_once, unknowns
+
+    there = Connections(trace)
+    if len(there.runs) > 1:
+        raise LookError(f"{place}: holds {len(there.runs)} runs; look at a file that holds one")
+    name, most = max(there.sizes.items(), key=lambda pair: pair[1])
+    if most > PLAIN_ROWS:
         raise LookError(
-            f"{place.name}: has more rows than can be looked at ({PLAIN_ROWS:,});"
+            f"{place.name}: connection {name} has more rows than can be looked at ({PLAIN_ROWS:,});"
             f" workbench import {place} -o large.parquet, and workbench analyze large.parquet"
         )
-    return Look(name=place.name, about=tuple(about), rows=rows, story=story(rows, **more))
+    rows = there.sizes.total()
+    if progress is not None:
+        progress.turn("following each link", rows, "rows")
+    told = story_in_parts(
+        there.parts() if progress is None else progress.past(there.parts()),
+        still_open=report.still_open if report is not None else (),
+        end_us=max(there.last_us, report.lasted_us if report is not None else 0),
+    )
+    every = iter_rows(trace)
+    if progress is not None:
+        progress.turn("what it cannot tell", rows, "rows")
+        every = progress.over(every)
+    by_place = told_once(unknowns(every)).items()
+    seq = next(iter_rows(trace)).seq if told.worst is None else told.worst[1].seq
+    about = [f"{rows:,} rows of the trace {place}"] if report is None else _about(place, report)
+    return Look(
+        name=place.name, about=tuple(about), story=told,
+        opened=replace(cut(trace, seq, around=AROUND), path=place.name),
+        unknown=tuple(
+            f"{where}: {one.unknown}: {one.why}" for where, found in by_place for one in found
+        ),
+    )  # fmt: skip
 
 
-def _trace(place: Path) -> tuple[list[Row], list[str]]:
-    from workbench.trace import files
-
-    try:
-        rows = files.read(place)
-    except files.TraceFileError as error:
-        raise LookError(str(error)) from None
-    runs = {row.run for row in rows}
-    if len(runs) > 1:
-        raise LookError(f"{place}: holds {len(runs)} runs; look at a file that holds one")
-    return rows, [f"{len(rows):,} rows of the trace {place}"]
-
-
-def _capture(place: Path, progress: Progress | None) -> tuple[list[Row], list[str], CaptureReport]:
-    from workbench.capture.importer import Capture, CaptureError
-    from workbench.trace.files import from_table
-
-    rows: list[Row] = []
-    try:
-        capture = Capture(place)
-        size = place.stat().st_size
-        tell = None if progress is None else lambda octets: progress.at(octets, size)
-        for table in capture.tables(tell):
-            rows += from_table(table)
-            if len(rows) > PLAIN_ROWS:
-                break
-    except (CaptureError, OSError) as error:
-        raise LookError(str(error)) from None
-    report = capture.report
+def _about(place: Path, report: CaptureReport) -> Iterator[str]:
     first, *others = report.lines()
     wrong = (*report.problems, *filter(None, [report.in_part]))
     told = (line.removeprefix(f"{place.name}: ") for line in (first, *wrong))
-    told_of = ["; ".join(told), *(line for line in others if line != report.in_part)]
-    return rows, told_of, report
+    yield "; ".join(told)
+    yield from (line for line in others if line != report.in_part)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -203,7 +220,7 @@ def command(arguments: argparse.Namespace) -> int:
     """Look and tell."""
     target = None if arguments.output is None else output_file(arguments.output, (".html",))
     try:
-        with Progress("reading", unit="octets") as progress:
+        with Progress() as progress:
             found = look(arguments.capture, progress)
     except LookError as error:
         raise CommandError(str(error)) from None

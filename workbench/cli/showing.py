@@ -85,14 +85,21 @@ def cut_at(arguments: argparse.Namespace) -> Cut:
         raise CommandError(str(error)) from None
 
 
-def step(cut: Cut) -> Iterator[str]:
-    """One step in full, line by line, between those before and after it."""
+def step(cut: Cut, around: int | None = None) -> Iterator[str]:
+    """One step in full, line by line, between those before and after it.
+
+    Args:
+        cut: the rows round it.
+        around: tell only so many of them each way.
+    """
     from workbench.trace.fold import Fold
     from workbench.trace.transcript import line
 
     folding = Fold(cut.start)
-    for row, explanation in zip(cut.rows, cut.explanations, strict=True):
+    for place, (row, explanation) in enumerate(zip(cut.rows, cut.explanations, strict=True)):
         folding.apply(row)
+        if around is not None and abs(place - cut.place) > around:
+            continue
         yield line(row, explanation)
         if row.seq != cut.seq:
             continue

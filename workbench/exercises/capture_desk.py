@@ -6,7 +6,6 @@ import html
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path, PurePath
-from tempfile import TemporaryDirectory
 from typing import Any
 
 import ipywidgets as widgets
@@ -68,12 +67,14 @@ class CaptureDesk(Still, widgets.VBox):
             self.look_at(self.path.value)
 
     def _chosen(self, change: Any) -> None:
+        from workbench.cli.places import aside
+
         for file in change["new"]:
-            with self._told(), TemporaryDirectory(prefix="workbench-look-") as folder:
+            with self._told(), aside() as folder:
                 if file["size"] > LARGEST_MB * 1_000_000:
                     told = {"name": file["name"], "size": file["size"], "most": LARGEST_MB}
                     raise ValueError(say("capture.too-large", **told))
-                place = Path(folder) / (PurePath(file["name"]).name or "capture")
+                place = folder / (PurePath(file["name"]).name or "capture")
                 place.write_bytes(file["content"])
                 self._show(place)
         self.upload.value = ()  # the same file may be chosen again
@@ -94,14 +95,25 @@ class CaptureDesk(Still, widgets.VBox):
         from workbench.cli.looking import look
 
         self.line.value = _line(say("capture.reading", name=place.name))
-        found = look(place)
+        found = look(place, _progress(self.line))
         self.look = found
         self.report.value = found._repr_html_()
-        self.steps.children = (stage_of(found.opened(), title=found.name),)
+        self.steps.children = (stage_of(found.opened, title=found.name),)
         self.line.value = _line(say("capture.read", name=found.name))
 
     def __repr__(self) -> str:
         return say("capture.ask") if self.look is None else "\n".join(self.look.text())
+
+
+def _progress(line: widgets.HTML) -> Any:
+    """Says in a line how far it is."""
+    from workbench.cli.console import Progress
+
+    class InLine(Progress):
+        def show(self, told: str, done: int, total: int | None) -> None:
+            line.value = _line(f"{self.label}: {told}")
+
+    return InLine()
 
 
 def _line(text: str) -> str:

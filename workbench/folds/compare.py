@@ -11,7 +11,7 @@ from workbench.trace.schema import Row
 
 from . import channels
 from .counters import Counters
-from .grants import zero_spans
+from .grants import gathered
 from .intervals import Moment, Span, longest, took
 from .latency import settlements
 from .vantage import LinkKey, ends
@@ -76,7 +76,7 @@ def _side(rows: Sequence[Row]) -> dict[str, _Told]:
     return {
         **{name: _count(counts) for name, counts in counted.items()},
         "duration_us": _Told([sum(map(took, runs))], _place(longest_run and longest_run[1])),
-        "zero_us": _total([span for spans in zero_spans(rows).values() for span in spans]),
+        "zero_us": _total([span for one in gathered(rows).values() for span in one.zero.intervals]),
         "closed_us": _total([span for one in sessions for span in one.closed.intervals]),
         "violations": _Told([len(broken)], first_broken),
         "gap_us": _sample([*_gaps(rows), *channels.gaps(rows)]),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from workbench.trace.schema import Row
@@ -20,57 +20,37 @@ STEADY = 10  # of the typical interval, its tenth: so far a timer's may vary
 def grants(rows: Iterable[Row]) -> list[dict[str, Any]]:
     """One row per link, in order of its key."""
     rows = list(rows)
+    return answers(gathered(rows), rows)
+
+
+def answers(links: Mapping[LinkKey, Grants], rows: Sequence[Row]) -> list[dict[str, Any]]:
+    """The same of what was `gathered` of the rows."""
     trips = round_trips(rows)
-    found = [
-        {**key._asdict(), **one.answer(trips.get(key, ()))}
-        for links in _links(rows)
-        for key, one in links.items()
-    ]
+    found = ({**key._asdict(), **one.answer(trips.get(key, ()))} for key, one in links.items())
     return sorted(found, key=_order)
 
 
-def zero_spans(rows: Sequence[Row]) -> dict[LinkKey, list[Span]]:
-    """When each link's credit was 0 between its first grant's arrival and its end."""
-    return {key: one.zero.intervals for links in _links(rows) for key, one in links.items()}
-
-
-def without_credit(rows: Sequence[Row], prompt_us: int) -> dict[LinkKey, list[tuple[Span, bool]]]:
-    """When each link's credit was 0 between its attach and its end, and if nothing had ended that.
-
-    Args:
-        rows: a whole trace in order.
-        prompt_us: a first grant that comes so soon ends no wait.
-    """
-    return {
-        key: [
-            *((span, lasts) for span, lasts in one.unheard.told
-              if one.first_heard is None or took(span) > prompt_us),
-            *one.zero.told,
-        ]
-        for links in _links(rows)
-        for key, one in links.items()
-    }  # fmt: skip
-
-
-def _links(rows: Sequence[Row]) -> Iterator[dict[LinkKey, _Grants]]:
-    """What is gathered of the links of each end that sends."""
+def gathered(rows: Sequence[Row]) -> dict[LinkKey, Grants]:
+    """What a whole trace tells of the credit of each link."""
+    found: dict[LinkKey, Grants] = {}
     for end, receivers in from_receiver(rows):
-        links: dict[LinkKey, _Grants] = {}
+        links: dict[LinkKey, Grants] = {}
         for step in Counters(receivers).steps():
             if step.link is not None and step.grants:
-                one = links.setdefault(step.link.key, _Grants())
+                one = links.setdefault(step.link.key, Grants())
                 one.grant(
                     step.row.t_us, step.link.limit.upper, step.credit_before, step.link.credit
                 )
         _at_zero(end, links)
-        yield links
+        found |= links
+    return found
 
 
 def _order(row: dict[str, Any]) -> tuple[Any, ...]:
     return tuple(str(row[name]) for name in LinkKey._fields)
 
 
-def _at_zero(end: End, links: dict[LinkKey, _Grants]) -> None:
+def _at_zero(end: End, links: dict[LinkKey, Grants]) -> None:
     """What the sender knows: its messages, and when it had no credit."""
     for step in Counters(end).steps():
         row = step.row
@@ -80,7 +60,7 @@ def _at_zero(end: End, links: dict[LinkKey, _Grants]) -> None:
             over(row, (its for one in gone for its in one.without))
         if step.link is None:
             continue
-        one = links.setdefault(step.link.key, _Grants())
+        one = links.setdefault(step.link.key, Grants())
         one.known |= row.kind == "attach" and row.from_peer == end.peer
         one.messages += step.begins
         if row.kind == "transfer":
@@ -98,7 +78,7 @@ def _at_zero(end: End, links: dict[LinkKey, _Grants]) -> None:
         over(end.rows[-1], (its for one in links.values() for its in one.without), lasts=True)
 
 
-class _Grants:
+class Grants:
     """What is gathered of one link."""
 
     def __init__(self) -> None:
@@ -113,7 +93,18 @@ class _Grants:
         self.unheard, self.zero = Intervals(), Intervals()
         self.without = (self.unheard, self.zero)
 
+    def without_credit(self, prompt_us: int) -> list[tuple[Span, bool]]:
+        """When the credit was 0 between attach and end, and whether nothing had ended that.
+
+        Args:
+            prompt_us: a first grant that comes so soon ends no wait.
+        """
+        first = [(span, lasts) for span, lasts in self.unheard.told
+                 if self.first_heard is None or took(span) > prompt_us]  # fmt: skip
+        return [*first, *self.zero.told]
+
     def grant(self, t_us: int, upper: int | None, before: int | None, after: int | None) -> None:
+        """One more, with the limit that it sets, and the credit before and after it."""
         self.times.append(t_us)
         self.uppers.append(upper)
         self.before.append(before)
@@ -121,6 +112,7 @@ class _Grants:
 
     @property
     def intervals(self) -> list[int]:
+        """Microseconds from each grant to the next."""
         return [later - sooner for sooner, later in zip(self.times, self.times[1:], strict=False)]
 
     def rule(self) -> str:

@@ -7,7 +7,7 @@ nothing is worked out here that none of them says.
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Container, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from operator import attrgetter
 from typing import Any
@@ -18,16 +18,16 @@ from workbench.trace.words import counted, duration, times
 
 from . import channels
 from .credit import credit_rows
-from .grants import grants, without_credit
+from .grants import answers, gathered
 from .intervals import Span, took
-from .stalls import PROMPT_US, stalls
+from .stalls import PROMPT_US, Stall, stalls
 from .summary import LinkSummary, summaries
 from .vantage import LinkKey, percentile, value
 from .violations import violations
 from .windows import directions
-from .wrong import wrong
+from .wrong import Wrong, wrong
 
-__all__ = ["BrakeSum", "Interval", "LinkStory", "Story", "story"]
+__all__ = ["BrakeSum", "Interval", "LinkStory", "Story", "story", "story_in_parts"]
 
 NO_CREDIT, CLOSED, FULL = "no credit", "window closed", "prefetch used up"
 """Times in which nothing could be sent; that somebody wanted to is what makes them stalls."""
@@ -100,6 +100,13 @@ class BrakeSum:
     links: set[LinkKey] = field(default_factory=set)
     lost_us: int = 0
     longest_us: int = 0
+
+    def add(self, link: LinkKey, lasted_us: int) -> None:
+        """One more."""
+        self.stalls += 1
+        self.links.add(link)
+        self.lost_us += lasted_us
+        self.longest_us = max(self.longest_us, lasted_us)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -181,11 +188,58 @@ def story(
             theirs then had held it up to that moment, and of others to their last row.
         until_us: when it ended, microseconds since the run's start; None: with its last row.
     """
-    found: dict[LinkKey, list[Interval]] = {}
-    brakes: dict[str, BrakeSum] = {}
-    places = {(row.run, row.seq): row for row in rows}
     end_us = max([until_us or 0, *(row.t_us for row in rows[-1:])])
-    every = (
+    return story_in_parts([rows], still_open=still_open, end_us=end_us)
+
+
+def story_in_parts(
+    parts: Iterable[Sequence[Row]], *, still_open: Container[str], end_us: int
+) -> Story:
+    """The same of a run that is too large for one piece.
+
+    Args:
+        parts: each with all rows of some connections, in order, and those of no connection.
+        still_open: see `story`.
+        end_us: when the trace ended; not before its last row.
+    """
+    links: list[LinkStory] = []
+    problems: list[Wrong] = []
+    run, begin_us, untold = "", end_us, False
+    for rows in parts:
+        stalled, broken = _stalled(rows, still_open, end_us), violations(rows)
+        links += _links(rows, stalled, broken, still_open, end_us)
+        problems += wrong(rows, broken)
+        untold = untold or (not any(link.intervals for link in links) and _is_untold(rows))
+        for row in rows[:1]:
+            run, begin_us = row.run, min(begin_us, row.t_us)
+    links.sort(key=lambda link: tuple(map(str, link.key)))
+    every = [(link, one) for link in links for one in link.intervals]
+    brakes: dict[str, BrakeSum] = {}
+    for link, one in every:
+        if one.stall:
+            brakes.setdefault(one.what, BrakeSum(brake=one.what)).add(link.key, one.lasted_us)
+    worst = max(every, key=lambda its: _heavy(its[1]), default=None)
+    lasting = max(
+        (its for its in every if its[1].lasts and not its[1].stall),
+        key=lambda its: its[1].lasted_us,
+        default=None,
+    )
+    if worst is None or lasting is None or lasting[1].lasted_us <= worst[1].lasted_us:
+        lasting = None
+    return Story(
+        run=run,
+        lasted_us=end_us - begin_us,
+        links=tuple(sorted(links, key=_weight, reverse=True)),
+        brakes=tuple(sorted(brakes.values(), key=lambda one: -one.lost_us)),
+        wrong=tuple(one.text for one in sorted(problems)),
+        worst=worst,
+        lasting=lasting,
+        untold=untold and worst is None,
+    )
+
+
+def _stalled(rows: Sequence[Row], still_open: Container[str], end_us: int) -> list[Stall]:
+    found = (
         # What a connection without links has told of itself holds until it tells otherwise.
         stall._replace(end_us=end_us)
         if stall.link is None and stall.release_frame_id is None and stall.connection in still_open
@@ -193,28 +247,33 @@ def story(
         for stall in stalls(rows)
     )
     # What took no time held nobody: a clock that is coarse, or goes back, would show it as a wait.
-    stalled, broken = [one for one in every if one.end_us > one.start_us], violations(rows)
+    return [one for one in found if one.end_us > one.start_us]
+
+
+def _links(
+    rows: Sequence[Row],
+    stalled: Sequence[Stall],
+    broken: Sequence[Mapping[str, Any]],
+    still_open: Container[str],
+    end_us: int,
+) -> Iterator[LinkStory]:
+    found: dict[LinkKey, list[Interval]] = {}
+    places = {row.seq: row for row in rows}
     for stall in stalled:
-        key = LinkKey(*stall[:6])  # type: ignore[arg-type]
         interval = Interval(
             what=stall.brake, start_us=stall.start_us, end_us=stall.end_us, seq=stall.seq,
             stall=True, lasts=stall.release_frame_id is None,
             late=stall.evidence == channels.LATER
-            and _none_waits(places[stall.run, stall.seq], stall.link_sender),
+            and _none_waits(places[stall.seq], stall.link_sender),
         )  # fmt: skip
-        found.setdefault(key, []).append(interval)
-        one = brakes.setdefault(stall.brake, BrakeSum(brake=stall.brake))
-        one.stalls += 1
-        one.links.add(key)
-        one.lost_us += interval.lasted_us
-        one.longest_us = max(one.longest_us, interval.lasted_us)
-    without, full = without_credit(rows, PROMPT_US), channels.full(rows)
+        found.setdefault(LinkKey(*stall[:6]), []).append(interval)  # type: ignore[arg-type]
+    credit, full = gathered(rows), channels.full(rows)
+    granted = {tuple(row[name] for name in LinkKey._fields): row for row in answers(credit, rows)}
     closed: dict[tuple[Any, ...], list[tuple[Span, bool]]] = {
         (one.end.run, one.end.connection, one.session, one.end.peer): one.closed.told
         for one in directions(rows)
     }
-    granted = {tuple(row[name] for name in LinkKey._fields): row for row in grants(rows)}
-    answers, limits = channels.answered(rows), channels.limits(rows)
+    answered, limits = channels.answered(rows), channels.limits(rows)
     by_link = {
         LinkKey(*(getattr(link, name) for name in LinkKey._fields)): link
         for link in summaries(rows, stalled, broken)
@@ -225,13 +284,12 @@ def story(
             missing.setdefault((row.run, row.connection), []).append(row)
     # Of a connection without links what held it held all of its channels.
     whole = {_way(key): key for key in by_link if key.session is None}
-    links = []
     for key, link in by_link.items():
         connection = whole.get(_way(key))
         held = found.get(key, [])
         session = key.run, key.connection, key.session, key.link_sender
         spans = {
-            NO_CREDIT: without.get(key, []),
+            NO_CREDIT: credit[key].without_credit(PROMPT_US) if key in credit else [],
             CLOSED: closed.get(session, []) if key.link is not None else [],
             FULL: [span for its in full.get(key, ()) for span in its.told],
         }
@@ -241,42 +299,20 @@ def story(
             for span, lasts in its
         ]
         if key.link is None:
-            more = [*_answers(key, answers), *_limits(limits.get(key, []), held)]
+            more = [*_answers(key, answered), *_limits(limits.get(key, []), held)]
         else:
-            told = {one.seq for one in could_not if _says_closed(places[key.run, one.seq])}
+            told = {one.seq for one in could_not if _says_closed(places[one.seq])}
             more = [*_grants(granted.get(key)), *_closed(could_not, told)]
         more += _at_the_end(could_not)
         lost = missing.get(key[:2], ())
         intervals = [replace(one, lacks=_lacks(one, lost)) for one in (*could_not, *held)]
         more += _doubts(lost, intervals)
-        links.append(
-            LinkStory(
-                key=key, messages=_messages(key, by_link) if key == connection else link.messages,
-                advice=_advice(link, held, None if connection == key else connection),
-                more=tuple(more),
-                intervals=tuple(sorted(intervals, key=lambda one: one.start_us)),
-            )
+        yield LinkStory(
+            key=key, messages=_messages(key, by_link) if key == connection else link.messages,
+            advice=_advice(link, held, None if connection == key else connection),
+            more=tuple(more),
+            intervals=tuple(sorted(intervals, key=lambda one: one.start_us)),
         )  # fmt: skip
-    all_of_them = [(link, one) for link in links for one in link.intervals]
-    worst = max(all_of_them, key=lambda its: _heavy(its[1]), default=None)
-    lasting = max(
-        (its for its in all_of_them if its[1].lasts and not its[1].stall),
-        key=lambda its: its[1].lasted_us,
-        default=None,
-    )
-    if worst is None or lasting is None or lasting[1].lasted_us <= worst[1].lasted_us:
-        lasting = None
-    links.sort(key=_weight, reverse=True)
-    return Story(
-        run=rows[0].run if rows else "",
-        lasted_us=end_us - rows[0].t_us if rows else 0,
-        links=tuple(links),
-        brakes=tuple(sorted(brakes.values(), key=lambda one: -one.lost_us)),
-        wrong=tuple(wrong(rows, broken)),
-        worst=worst,
-        lasting=lasting,
-        untold=worst is None and _is_untold(rows),
-    )
 
 
 def _is_untold(rows: Sequence[Row]) -> bool:
@@ -312,10 +348,10 @@ def _way(key: LinkKey) -> tuple[str, str, str | None]:
     return key.run, key.connection, key.link_sender
 
 
-def _answers(key: LinkKey, answers: Mapping[str, channels.Begun]) -> Iterator[str]:
+def _answers(key: LinkKey, answered: Mapping[str, channels.Begun]) -> Iterator[str]:
     """How long confirms, acknowledgements or completions took, in a sentence."""
     words = {"confirm": "confirmed", "ack": "acknowledged", "completion": "completed"}
-    for measure, its in answers.items():
+    for measure, its in answered.items():
         if key not in its:
             continue
         (spans, unanswered), word = its[key], words[measure]

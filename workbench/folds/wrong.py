@@ -4,30 +4,44 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from workbench.trace.schema import SENT, Row
 from workbench.trace.words import times
 
 from .vantage import LinkKey
 
-__all__ = ["wrong"]
+__all__ = ["Wrong", "wrong"]
 
 GOOD = 200
 """The reply code of an end without an error [0-9-1: 1.2, reply-success]."""
 
 
-def wrong(rows: Sequence[Row], broken: Sequence[Mapping[str, Any]]) -> list[str]:
+class Wrong(NamedTuple):
+    """One of them; in their order errors come first, and a rule where it was first broken.
+
+    Attributes:
+        is_rule: a rule was broken; else it is an error that a peer told.
+        seq: of its row, or of the first of its rows.
+        text: the line.
+    """
+
+    is_rule: bool
+    seq: int
+    text: str
+
+
+def wrong(rows: Sequence[Row], broken: Sequence[Mapping[str, Any]]) -> list[Wrong]:
     """Errors in order, then each rule that is certainly broken by somebody, with its first row.
 
     Args:
-        rows: a whole run in order.
+        rows: a whole run in order, or all rows of some connections.
         broken: its violations.
     """
     return [*_errors(rows), *_rules(broken)]
 
 
-def _errors(rows: Sequence[Row]) -> Iterator[str]:
+def _errors(rows: Sequence[Row]) -> Iterator[Wrong]:
     """Frames that tell an error; of a frame in the logs of both ends the row of who sent it."""
     sent = {row.frame_id for row in rows if row.event == SENT}
     for row in rows:
@@ -35,7 +49,8 @@ def _errors(rows: Sequence[Row]) -> Iterator[str]:
         text = _error(row) if once and row.kind != "undecodable" else ""
         if text:
             place = row.connection if row.session is None else f"{row.connection}/{row.session}"
-            yield f"{place}: {row.kind} of the {row.from_peer}, row {row.seq}: {text}"
+            told = f"{place}: {row.kind} of the {row.from_peer}, row {row.seq}: {text}"
+            yield Wrong(False, row.seq, told)
 
 
 def _error(row: Row) -> str:
@@ -50,7 +65,7 @@ def _error(row: Row) -> str:
     return ": ".join(str(error[name]) for name in ("condition", "description") if error.get(name))
 
 
-def _rules(broken: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+def _rules(broken: Sequence[Mapping[str, Any]]) -> Iterator[Wrong]:
     """Which rule of AMQP 1.0 was broken, by whom, how often, and where first."""
     found: dict[tuple[str, str, str, str], list[int]] = {}
     for breach in broken:
@@ -61,4 +76,4 @@ def _rules(broken: Sequence[Mapping[str, Any]]) -> Iterator[str]:
             found.setdefault(which, []).append(breach["seq"])
     for (place, peer, what, clause), seqs in found.items():
         often = f"{times(len(seqs))}, first in row {seqs[0]}"
-        yield f"{place}: the {peer} broke {clause}, {what}, {often}"
+        yield Wrong(True, seqs[0], f"{place}: the {peer} broke {clause}, {what}, {often}")

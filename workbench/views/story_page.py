@@ -22,6 +22,8 @@ SHOWN_LINKS = 60
 """Links that a page tells of; the others waited less."""
 SHOWN_ERRORS = 60
 """Errors and broken rules that a page tells of."""
+SHOWN_LINES = 1_000
+"""Lines of what was read that it has for whoever asks."""
 
 _PALE = {"no credit": theme.ORANGE, "window closed": theme.SKY, "prefetch used up": theme.ORANGE}
 
@@ -77,7 +79,10 @@ def _more(title: str, lines: Sequence[str]) -> str:
     """Lines that are there for whoever asks."""
     if not lines:
         return ""
-    return f"<details><summary>{title} ({len(lines)})</summary>{_list(lines)}</details>"
+    shown = _list(lines[:SHOWN_LINES])
+    if len(lines) > SHOWN_LINES:
+        shown += f'<p class="soft">{len(lines) - SHOWN_LINES:,} more.</p>'
+    return f"<details><summary>{title} ({len(lines):,})</summary>{shown}</details>"
 
 
 def _list(lines: Sequence[str]) -> str:

@@ -1,0 +1,58 @@
+"""A trace on disk by connection: every row once, each connection whole."""
+
+from dataclasses import replace
+
+import pytest
+
+from tests.analysis.runs import CAPTURES, scenario_rows
+from workbench.capture.importer import import_capture
+from workbench.folds.story import story, story_in_parts
+from workbench.trace import files
+from workbench.trace.connections import Connections
+
+NAMES = (
+    "rmq43_f_memory_alarm", "amqp091/rmq43_b1_amqp091_memory_alarm",
+    "amqp091/rmq43_e1_amqp091_errors", "overload", "two_queues", "chain", "qpid",
+)  # fmt: skip
+
+
+@pytest.fixture(scope="module", params=NAMES)
+def rows(request):
+    """Of captures with several connections, and of runs, which tell of alarms and of insides."""
+    path = CAPTURES / f"{request.param}.pcapng"
+    return import_capture(path).rows if path.exists() else scenario_rows()[request.param]
+
+
+@pytest.fixture
+def there(rows, tmp_path):
+    """The same on disk, in two row groups."""
+    with files.TraceWriter(tmp_path / "t.parquet", group_rows=len(rows) // 2 + 1) as writer:
+        for row in rows:
+            writer.write(row)
+    return Connections(tmp_path / "t.parquet")
+
+
+@pytest.mark.parametrize("most", [1, 40, 10_000])
+def test_each_part_has_all_rows_of_its_connections_and_those_of_none(rows, there, most):
+    """In their order, and no row of a connection twice."""
+    parts = list(there.parts(most))
+    assert {name for name, _ in there.sizes.items()} == {row.connection for row in rows}
+    assert (there.runs, there.last_us) == ({rows[0].run}, rows[-1].t_us)
+    seen = []
+    for part in parts:
+        names = {row.connection for row in part} - {None}
+        assert part == [
+            replace(row, raw=None, item=None) for row in rows
+            if row.connection is None or row.connection in names
+        ]  # fmt: skip
+        assert len(names) <= 1 or sum(there.sizes[name] for name in names) <= most
+        seen += names
+    assert sorted(seen) == sorted(there.sizes.keys() - {None})
+
+
+@pytest.mark.parametrize("most", [1, 40])
+def test_a_story_in_parts_is_the_story(rows, there, most):
+    """Connections have only alarms in common, and those are in every part; in whatever order."""
+    parts, whole = list(there.parts(most)), story(rows)
+    for its in (parts, parts[::-1]):
+        assert story_in_parts(its, still_open=(), end_us=there.last_us) == whole

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.analysis.runs import CAPTURES
 from workbench.capture.importer import import_capture
 from workbench.cli.main import main
 from workbench.cli.showing import ledgers
@@ -40,6 +41,31 @@ def test_the_steps_round_it_are_told_too(capsys: pytest.CaptureFixture[str], tra
     assert main(["show", str(trace), "--at", "30", "--around", "2"]) == 0
     steps = [line for line in capsys.readouterr().out.splitlines() if line.startswith("row ")]
     assert [line.split()[1] for line in steps] == ["28", "29", "30", "31", "32"]
+
+
+@pytest.mark.parametrize(
+    ("capture", "kind", "told"),
+    [
+        ("rmq43_b_consumer_credit", "flow", {"link-credit": "10", "handle": "0"}),
+        ("amqp091/rmq43_q1_amqp091_prefetch_and_ack", "basic.deliver",
+         {"delivery-tag": "1", "routing-key": "cap_q1_classic"}),
+        ("amqp091/rmq43_q1_amqp091_prefetch_and_ack", "connection.start-ok",
+         {"mechanism": "PLAIN", "response": "12 octets, not shown"}),
+    ],
+)  # fmt: skip
+def test_a_frame_is_told_with_its_fields_whatever_its_protocol(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, capture: str, kind: str,
+    told: dict[str, str],
+) -> None:  # fmt: skip
+    """As they were on the wire; secrets are counted."""
+    rows = import_capture(CAPTURES / f"{capture}.pcapng").rows
+    files.write(tmp_path / "t.parquet", rows)
+    seq = next(row.seq for row in rows if row.kind == kind)
+    assert main(["show", str(tmp_path / "t.parquet"), "--at", str(seq)]) == 0
+    out = capsys.readouterr().out
+    below = out.partition("  fields on the wire\n")[2].splitlines()
+    found = dict(line.strip().split(maxsplit=1) for line in below if len(line.split()) > 1)
+    assert told.items() <= found.items()
 
 
 def test_what_is_told_of_a_step_does_not_depend_on_what_is_told_with_it(

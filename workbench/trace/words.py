@@ -101,8 +101,8 @@ def _object(value: Mapping[str, Any]) -> str:
     return "{" + text + "}"
 
 
-# Secrets do not belong into a line that is read aloud or pasted into a report.
-_HIDDEN = ("initial_response", "challenge", "response", "additional_data", "new_secret")
+HIDDEN = frozenset({"initial_response", "challenge", "response", "additional_data", "new_secret"})
+"""Secrets do not belong into a line that is read aloud or pasted into a report."""
 
 
 # Fields are told in the order of the specification, whatever order a file keeps them in.
@@ -139,7 +139,7 @@ def frame_text(row: Row) -> str:
         if name in left_out or value is None:
             continue
         shown = value_text(value)
-        if name in _HIDDEN:
+        if name in HIDDEN:
             shown = say("text.hidden", n=len(value) if isinstance(value, bytes) else 0)
         parts.append(f"{visible(spec_name(name))}={shown}")
     return f"{visible(row.kind or row.event)}({', '.join(parts)})"

@@ -129,8 +129,8 @@ class ChannelCounters:
         found = self._consumer(consumer)
         if found is not None:
             limit, unacked = found.prefetch_count, found.unacked
-        else:
-            limit, unacked = self.prefetch_count, len(self.unacked)
+        else:  # one that begins, or is gone, has nothing, whatever its channel has
+            limit, unacked = self.prefetch_count, len(self.unacked) if consumer is None else 0
         ledger: Ledger = {
             "prefetch_count": self.prefetch_shared or limit,
             "unacknowledged": len(self.unacked) if self.prefetch_shared else unacked,

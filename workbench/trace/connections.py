@@ -15,8 +15,8 @@ from .schema import COLUMN_NAMES, Row
 
 __all__ = ["Connections"]
 
-PART_ROWS = 100_000
-"""Rows of a part: they take some 150 MB."""
+PART_ROWS = 50_000
+"""Rows of a part: they take some 75 MB, and two or three seconds to follow."""
 
 _WITHOUT_OCTETS = tuple(name for name in COLUMN_NAMES if name != "raw")
 _Group = tuple[Path, int]

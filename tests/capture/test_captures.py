@@ -30,6 +30,9 @@ NAMES = sorted(path.stem for path in FOLDER.glob("*.pcapng"))
 HERE = Path(__file__).parents[2] / "data/captures" == FOLDER
 only_here = pytest.mark.skipif(not HERE, reason="about the captures of the repository")
 WRAP = 2**32
+SLOW = Path(__file__).parent / "data" / "slow_reader.pcap"
+"""A publisher of AMQP 0-9-1 and a socket that is not read for a while, and then never again; the
+TCP is that of Linux. Publishes were replayed from a capture of RabbitMQ."""
 
 CONNECTION = re.compile(r"^(?:(\w+) +)?([\d.]+) (->|<-) ch(\d+) (\S+)(.*)$")
 
@@ -390,3 +393,28 @@ def test_the_importers_short_cut_makes_the_rows_of_the_recorder(name):
         plain.frame_bytes = row.frame_bytes  # which measures an encoding of our own
         assert row == plain
         assert row.frame_bytes == len(row.raw)
+
+
+@pytest.mark.skipif(shutil.which("tshark") is None, reason="tshark is not installed")
+def test_when_an_end_has_no_room_is_what_its_packets_say():
+    """Wireshark reads the window of each; from one of 0 to the next of another."""
+    (capture,) = import_capture(SLOW).report.captures
+    ((place, spans),) = capture.full.items()
+    assert place == ("c1", "client")
+    out = subprocess.run(
+        ["tshark", "-r", SLOW, "-T", "fields", "-e", "frame.time_relative",
+         "-e", "tcp.window_size_value", "-e", "tcp.srcport"],
+        check=True, capture_output=True, text=True,
+    )  # fmt: skip
+    packets = [line.split() for line in out.stdout.splitlines()]
+    broker = packets[1][2]  # it answers the SYN
+    theirs, since = [], None
+    for when, window, port in packets:
+        t_us = int(float(when) * 1_000_000)
+        if port == broker and since is None and window == "0":
+            since = t_us
+        elif port == broker and since is not None and window != "0":
+            theirs.append((since, t_us))
+            since = None
+    assert spans == [*theirs, (since, None)]
+    assert len(spans) == 3

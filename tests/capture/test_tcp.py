@@ -3,6 +3,7 @@
 import itertools
 from dataclasses import dataclass
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -24,10 +25,13 @@ class Talk:
     destination: bytes = BROKER
     packets: int = 0
 
-    def feed(self, offset: int, data: bytes, flags: int = ACK, ack: int = 0, missing: int = 0):
+    def feed(
+        self, offset: int, data: bytes, flags: int = ACK, ack: int = 0, missing: int = 0,
+        window: int = 100,
+    ):  # fmt: skip
         self.packets += 1
         seq = (self.base + offset) % WRAP
-        segment = Segment(self.source, self.destination, seq, ack, flags, data, missing)
+        segment = Segment(self.source, self.destination, seq, ack, flags, data, missing, window)
         return self.reassembler.feed(segment, self.packets, self.packets)
 
 
@@ -258,3 +262,36 @@ def test_lost_segments_leave_gaps_of_the_right_size(case, data):
         at += len(piece.data)
     present = {n for offset, piece in kept for n in range(offset, offset + len(piece))}
     assert sum(len(p.data) for p in pieces) == len(present)
+
+
+@pytest.mark.parametrize(
+    ("then", "full"),
+    [
+        (lambda mine, its: mine.feed(2, b"", window=9), [(3, 5)]),  # it has read
+        (lambda mine, its: its.feed(1, b"?"), []),  # the other asks, and nothing has changed
+        (lambda mine, its: its.feed(1, b"ab"), [(3, 5)]),  # it may send: the update was lost
+        (lambda mine, its: its.feed(0, b"a"), []),  # the same once more
+        (lambda mine, its: mine.feed(2, b"", RST, window=0), [(3, 5)]),
+        (lambda mine, its: mine.feed(2, b"", window=0), []),
+    ],
+)  # fmt: skip
+def test_an_end_has_no_room_from_a_window_of_0_on(then, full):
+    """Until it says otherwise, or the other sends: its window is a part of every segment."""
+    reassembler = Reassembler()
+    mine, its = Talk(reassembler), Talk(reassembler, 500, BROKER, CLIENT)
+    mine.feed(0, b"hi")
+    its.feed(0, b"a")
+    mine.packets = its.packets = 2
+    mine.feed(2, b"", window=0)
+    mine.packets = its.packets = 4
+    then(mine, its)
+    (direction, other) = reassembler.conversations[0].directions
+    assert (direction.full, direction.full_since) == (full, None if full else 3)
+    assert (other.full, other.full_since) == ([], None)
+
+
+def test_a_syn_without_room_is_no_window():
+    """Who resets or opens a connection announces none."""
+    reassembler = Reassembler()
+    Talk(reassembler).feed(-1, b"", SYN, window=0)
+    assert reassembler.conversations[0].directions[0].full_since is None

@@ -168,6 +168,15 @@ def test_a_consumer_that_has_fallen_silent_is_told_if_it_is_still_there(capture,
     assert headline.endswith(words) is not closed
 
 
+def test_an_end_that_does_not_read_is_told(repo):
+    """A publisher's frames wait in sockets: TCP alone tells, in a packet without a frame."""
+    told = workbench.look(repo / "tests" / "capture" / "data" / "slow_reader.pcap")
+    assert told.story.headline.startswith("No stall can be proved. The longest time in which ")
+    assert told.story.headline.endswith("on c1/1 published, from 0.731 s on; TCP window 0.")
+    assert any(line.endswith("TCP window of 0 3 times") for line in told.about)
+    assert "stalled until that end reads" in "\n".join(told.text())
+
+
 def test_hostile_names_stay_text(capture, tmp_path, capsys):
     """A link's name is a peer's: it moves no cursor and ends no element."""
     rows = import_capture(capture).rows

@@ -7,7 +7,7 @@ import pytest
 from tests.analysis.runs import CAPTURES, acted, capture_rows, without
 from workbench import folds
 from workbench.capture.importer import import_capture
-from workbench.folds.story import story
+from workbench.folds.story import Packets, story
 
 
 def lost(rows, *, end):
@@ -150,7 +150,7 @@ def test_a_consumer_that_is_silent_has_waited_to_the_end_of_the_trace(name, end,
     path = CAPTURES / f"{name}.pcapng"
     rows = lost(import_capture(path).rows, end=end)
     a_minute = 60_000_000
-    told = story(rows, still_open={"c1"}, until_us=a_minute)
+    told = story(rows, Packets(still_open={"c1"}, until_us=a_minute))
     (link,) = told.links
     (one,) = (one for one in link.intervals if one.lasts)
     assert (one.end_us, told.lasted_us) == (a_minute, a_minute - rows[0].t_us)
@@ -163,11 +163,11 @@ def test_a_consumer_that_is_silent_has_waited_to_the_end_of_the_trace(name, end,
     else:
         assert told.headline.endswith(f" When the trace ends, {link.key.name} {words}.")
     # Of a connection that was closed, or that may have been, nobody knows more than its rows say.
-    assert story(rows, until_us=a_minute).links[0].intervals[-1].end_us == rows[-1].t_us
+    assert story(rows, Packets(until_us=a_minute)).links[0].intervals[-1].end_us == rows[-1].t_us
     ended = replace(rows[-1], seq=end, kind="close", protocol="amqp-1.0", session=None, link=None)
     if "091" in name:
         ended = replace(ended, kind="connection.close", protocol="amqp-0-9-1")
-    closed = story([*rows, ended], still_open={"c1"}, until_us=a_minute)
+    closed = story([*rows, ended], Packets(still_open={"c1"}, until_us=a_minute))
     assert not any(one.lasts for link in closed.links for one in link.intervals)
 
 
@@ -175,7 +175,7 @@ def test_a_grant_in_the_last_row_has_ended_the_wait():
     """What lasts is what nothing had ended, not what ended last."""
     rows = import_capture(CAPTURES / "rmq43_b_consumer_credit.pcapng").rows
     grants = [row.seq for row in rows if row.kind == "flow" and row.from_peer == "client"]
-    told = story(lost(rows, end=grants[1] + 1), still_open={"c1"}, until_us=60_000_000)
+    told = story(lost(rows, end=grants[1] + 1), Packets(still_open={"c1"}, until_us=60_000_000))
     assert told.lasting is None
     assert not any(one.lasts for one in told.links[0].intervals)
 
@@ -187,12 +187,33 @@ def test_a_publisher_that_an_alarm_has_silenced_waits_to_the_end_of_the_trace():
     blocked = next(row for row in rows if row.kind == "connection.blocked")
     rows = lost(rows, end=blocked.seq + 1)
     a_minute = 60_000_000
-    told = story(rows, still_open={blocked.connection}, until_us=a_minute)
+    told = story(rows, Packets(still_open={blocked.connection}, until_us=a_minute))
     assert told.headline == (
         f"The longest stall: 57 s on {blocked.connection} published, from 3.282 s on; blocked by"
         " alarm."
     )
-    assert "alarm" not in {one.brake for one in story(rows, until_us=a_minute).brakes}
+    assert "alarm" not in {one.brake for one in story(rows, Packets(until_us=a_minute)).brakes}
+
+
+def test_a_sender_to_an_end_that_does_not_read_could_not_send():
+    """TCP holds it, which no frame tells; here twice, and then to the end."""
+    rows = import_capture(CAPTURES / "amqp091" / "rmq43_p1_amqp091_publish_without_confirms.pcapng")
+    half = [row for row in rows.rows if row.t_us <= rows.rows[-1].t_us // 2]
+    begin, end = half[20].t_us, half[40].t_us
+    full = {("c1", "client"): [(begin, end), (end + 10, None)], ("c9", "client"): [(0, None)]}
+    until_us = half[-1].t_us + 3_000_000
+    told = story(half, Packets(until_us=until_us, still_open={"c1"}, without_room=full))
+    (link,) = (one for one in told.links if one.key.link_sender == "client")
+    spans = [(one.start_us, one.end_us, one.lasts) for one in link.intervals]
+    assert spans == [(begin, end, False), (end + 10, until_us, True)]
+    assert half[20].t_us <= begin < half[link.intervals[0].seq + 1].t_us
+    assert told.headline.endswith("; TCP window 0.")
+    assert link.more[-2:] == (
+        "The other end had no room for more (a TCP window of 0) 2 times, for 3.0 s at most: it did"
+        " not read.",
+        "When the trace ends it has had no room at the other end for 3.0 s: if messages were"
+        " waiting, it is stalled until that end reads.",
+    )
 
 
 def test_who_waits_at_the_end_stands_before_those_who_waited_less():
@@ -202,7 +223,7 @@ def test_who_waits_at_the_end_stands_before_those_who_waited_less():
         replace(row, connection="c2", seq=row.seq + len(rows), frame_id=row.frame_id + len(rows))
         for row in lost(rows, end=24)
     ]
-    told = story([*rows, *other], still_open={"c2"}, until_us=60_000_000)
+    told = story([*rows, *other], Packets(still_open={"c2"}, until_us=60_000_000))
     assert [link.key.connection for link in told.links] == ["c2", "c1"]
     assert told.worst[0] is told.links[1]
     assert told.lasting[0] is told.links[0]

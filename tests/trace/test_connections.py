@@ -6,7 +6,7 @@ import pytest
 
 from tests.analysis.runs import CAPTURES, scenario_rows
 from workbench.capture.importer import import_capture
-from workbench.folds.story import story, story_in_parts
+from workbench.folds.story import Packets, story, story_in_parts
 from workbench.trace import files
 from workbench.trace.connections import Connections
 
@@ -55,4 +55,4 @@ def test_a_story_in_parts_is_the_story(rows, there, most):
     """Connections have only alarms in common, and those are in every part; in whatever order."""
     parts, whole = list(there.parts(most)), story(rows)
     for its in (parts, parts[::-1]):
-        assert story_in_parts(its, still_open=(), end_us=there.last_us) == whole
+        assert story_in_parts(its, Packets(), there.last_us) == whole

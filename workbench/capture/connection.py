@@ -90,9 +90,14 @@ class _Stream:
             times.popleft()
         return times[0][1] if times else self._last_us
 
-    def report(self) -> DirectionReport:
-        """What was found in it."""
+    def report(self, ended_us: int | None) -> DirectionReport:
+        """What was found in it.
+
+        Args:
+            ended_us: when its connection was over; None if the capture ended before.
+        """
         direction = self.direction
+        still = [] if direction.full_since is None else [(direction.full_since, ended_us)]
         return DirectionReport(
             octets=direction.octets,
             duplicates=direction.duplicates,
@@ -100,6 +105,7 @@ class _Stream:
             gaps=direction.gaps,
             lost_octets=direction.lost_octets,
             frames=self.frames,
+            full=[*direction.full, *still],
         )
 
 
@@ -264,6 +270,8 @@ class AmqpConnection:
         guess = self._client or max(conversation.ends, key=lambda end: end[-2:])
         client_first = first.direction.source == guess
         client, broker = (first, second) if client_first else (second, first)
+        ended = conversation.reset or first.direction.finished or second.direction.finished
+        ended_us = conversation.last_us if ended else None
         report = ConnectionReport(
             name=self.name,
             client=endpoint_text(client.direction.source),
@@ -272,9 +280,9 @@ class AmqpConnection:
             imported=self._decoder is not None,
             first_us=conversation.first_us,
             last_us=conversation.last_us,
-            ended=conversation.reset or first.direction.finished or second.direction.finished,
-            from_client=client.report(),
-            from_broker=broker.report(),
+            ended=ended,
+            from_client=client.report(ended_us),
+            from_broker=broker.report(ended_us),
             assumptions=list(self._assumptions),
             problems=list(self._problems),
         )

@@ -88,7 +88,6 @@ class Capture:
         self._rows = RowColumns(self.run, timed=not self._is_log)
         self._reassembler = Reassembler()
         self._connections: list[AmqpConnection] = []
-        self._begun_us = 0
 
     def tables(self, progress: Callable[[int], None] | None = None) -> Iterator[Any]:
         """Its rows as Arrow tables of a trace, a batch at a time; they can be taken once.
@@ -166,9 +165,9 @@ class Capture:
         report = self.report
         if not report.packets:
             self._rows.begin(packet.t_us)
-            self._begun_us = packet.t_us
-        elif packet.t_us - self._begun_us > report.lasted_us:
-            report.lasted_us = packet.t_us - self._begun_us
+            report.begun_us = packet.t_us
+        elif packet.t_us - report.begun_us > report.lasted_us:
+            report.lasted_us = packet.t_us - report.begun_us
         report.packets += 1
         segment = segment_of(packet)
         if segment is None:

@@ -25,7 +25,7 @@ _VXLAN, _GENEVE = frozenset({4789, 8472}), 6081
 _BRIDGED = 0x6558
 _EXTENSIONS = frozenset({0, 43, 60, 135})
 
-_TCP_HEADER = struct.Struct(">HHIIBB").unpack_from
+_TCP_HEADER = struct.Struct(">HHIIBBH").unpack_from
 _U16 = struct.Struct(">H").unpack_from
 
 
@@ -40,6 +40,7 @@ class Segment(NamedTuple):
         flags: the low eight TCP flags.
         payload: the octets that the capture kept.
         missing: payload octets that were on the wire after ``payload`` and were not kept.
+        window: what the end has room for, before it is scaled; 0 is 0 whatever the scale.
     """
 
     source: bytes
@@ -49,6 +50,7 @@ class Segment(NamedTuple):
     flags: int
     payload: bytes
     missing: int
+    window: int
 
 
 def endpoint_text(endpoint: bytes) -> str:
@@ -182,7 +184,7 @@ def _ipv6(data: bytes, start: int, *, outer: bool) -> Segment | str | None:
 def _tcp(data: bytes, at: int, end: int, source: bytes, destination: bytes) -> Segment | str:
     if len(data) < at + 20 or end < at + 20:
         return "cut inside the TCP header"
-    _, _, seq, ack, offset, flags = _TCP_HEADER(data, at)
+    _, _, seq, ack, offset, flags, window = _TCP_HEADER(data, at)
     header = (offset >> 4) * 4
     body = at + header
     if header < 20 or body > end:
@@ -196,4 +198,5 @@ def _tcp(data: bytes, at: int, end: int, source: bytes, destination: bytes) -> S
         flags,
         payload,
         end - body - len(payload),
+        window,
     )

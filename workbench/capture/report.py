@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from workbench.trace.words import counted
+from workbench.trace.schema import BROKER, CLIENT
+from workbench.trace.words import counted, times
 
 __all__ = [
     "UNKNOWN", "CaptureReport", "ConnectionReport", "DirectionReport", "ImportReport",
@@ -75,7 +76,12 @@ class LinkReport:
 
 @dataclass(slots=True, kw_only=True)
 class DirectionReport:
-    """One direction of a TCP connection: what came twice, late or never."""
+    """One direction of a TCP connection: what came twice, late or never.
+
+    Attributes:
+        full: when the end that sends it had no room for what the other sends, its window being 0:
+            from when to when, microseconds since the Unix epoch; None: to the end of the capture.
+    """
 
     octets: int = 0
     duplicates: int = 0
@@ -83,6 +89,7 @@ class DirectionReport:
     gaps: int = 0
     lost_octets: int = 0
     frames: int = 0
+    full: list[tuple[int, int | None]] = field(default_factory=list)
 
     def line(self) -> str:
         """One line of the report."""
@@ -95,6 +102,8 @@ class DirectionReport:
             parts.append(
                 f"{counted(self.lost_octets, 'octet')} lost in {counted(self.gaps, 'gap')}"
             )
+        if self.full:
+            parts.append(f"TCP window of 0 {times(len(self.full))}")
         return ", ".join(parts)
 
 
@@ -163,7 +172,8 @@ class CaptureReport:
         cut: packets of TCP of which the capture has only the beginning.
         problems: damage of the files themselves.
         rows: rows made of it.
-        lasted_us: from its first packet to its last, microseconds; 0 where packets have no times.
+        begun_us: time of its first packet, microseconds since the Unix epoch.
+        lasted_us: from its first packet to its last; 0 where packets have no times.
         redacted: secrets and message bodies were replaced.
     """
 
@@ -176,6 +186,7 @@ class CaptureReport:
     cut: int = 0
     problems: list[str] = field(default_factory=list)
     rows: int = 0
+    begun_us: int = 0
     lasted_us: int = 0
     redacted: bool = False
     connections: list[ConnectionReport] = field(default_factory=list)
@@ -194,6 +205,22 @@ class CaptureReport:
     def still_open(self) -> frozenset[str]:
         """Names of the connections that nobody had ended when the capture did."""
         return frozenset(one.name for one in self.imported if not one.ended)
+
+    @property
+    def full(self) -> dict[tuple[str, str], list[tuple[int, int | None]]]:
+        """When nobody could send on a connection to an end without room, by connection and sender.
+
+        From when to when, microseconds since the capture began; None: to its end.
+        """
+        return {
+            (one.name, sender): [
+                (begin - self.begun_us, None if end is None else end - self.begun_us)
+                for begin, end in direction.full
+            ]
+            for one in self.imported
+            for sender, direction in ((BROKER, one.from_client), (CLIENT, one.from_broker))
+            if direction.full
+        }
 
     @property
     def in_part(self) -> str:

@@ -12,6 +12,8 @@ The rules of this file:
   and a gap has to stand before it.
 * A SYN with another initial number is another connection, whatever its ports were before.
 * A direction whose first packet is no SYN begins wherever its first segment begins.
+* An end that has no room says so by a window of 0 [RFC 9293, 3.8.6]. It has room again when it says
+  so, or when the other sends more than the octet by which it may ask.
 
 Sequence numbers are 32 bits and wrap (RFC 9293, 3.4), compared by the same serial arithmetic as
 AMQP's own; stream offsets are plain integers from 0.
@@ -84,6 +86,8 @@ class Direction:
         from_start: the SYN was seen, so offset 0 is the first octet ever sent.
         waiting: segments that lie behind a hole, by offset.
         acks: acknowledgements of octets not seen so far: offset, packet and its time; rising.
+        full: when this end had no room, from when to when.
+        full_since: since when it has none; None if it has some.
     """
 
     conversation: Conversation
@@ -103,6 +107,16 @@ class Direction:
     waiting_octets: int = 0
     patience: int = PATIENCE
     last_place: float = 0
+    full: list[tuple[int, int]] = field(default_factory=list)
+    full_since: int | None = None
+
+    def room(self, t_us: int, *, there: bool) -> None:
+        """It has some, or none, from now on."""
+        if there and self.full_since is not None:
+            self.full.append((self.full_since, t_us))
+            self.full_since = None
+        elif not there and self.full_since is None:
+            self.full_since = t_us
 
 
 @dataclass(slots=True, eq=False)
@@ -163,7 +177,7 @@ class Reassembler:
 
     def feed(self, segment: Segment, t_us: int, packet: int) -> list[StreamSegment]:
         """What can be read now that this segment has come, in stream order per direction."""
-        source, destination, seq, ack, flags, payload, missing = segment
+        source, destination, seq, ack, flags, payload, missing, window = segment
         direction = self._current.get(source + destination)
         ready: list[StreamSegment] = []
         if direction is None:
@@ -180,6 +194,7 @@ class Reassembler:
             seq = serial.add(seq, 1)
         if direction.next_seq is None:
             direction.next_seq = seq
+        had = direction.octets
         if payload or missing:
             if seq == direction.next_seq and not direction.waiting:
                 # Either this is what was acknowledged early, or the acknowledgement was wrong.
@@ -188,13 +203,16 @@ class Reassembler:
             else:
                 self._place(direction, seq, t_us, payload, missing, packet, ready)
         first, second = conversation.directions
-        if flags & ACK:
-            other = second if direction is first else first
-            if ack != other.next_seq:
-                # A FIN takes a sequence number and is no octet; one that the capture lacks is
-                # answered by a FIN.
-                extra = 1 if other.finished or flags & FIN else 0
-                self._acknowledged(other, ack, extra, t_us, packet)
+        other = second if direction is first else first
+        if not window or direction.full_since is not None:
+            direction.room(t_us, there=bool(window or flags & (SYN | RST)))
+        if other.full_since is not None and direction.octets - had > 1:
+            other.room(t_us, there=True)
+        if flags & ACK and ack != other.next_seq:
+            # A FIN takes a sequence number and is no octet; one that the capture lacks is answered
+            # by a FIN.
+            extra = 1 if other.finished or flags & FIN else 0
+            self._acknowledged(other, ack, extra, t_us, packet)
         if flags & FIN:
             direction.finished = True
         if flags & RST:

@@ -163,7 +163,7 @@ def _imported(place: Path, trace: Path, progress: Progress | None) -> CaptureRep
 def _seen(
     place: Path, trace: Path, report: CaptureReport | None, progress: Progress | None
 ) -> Look:
-    from workbench.folds.story import story_in_parts
+    from workbench.folds.story import Packets, story_in_parts
     from workbench.trace.connections import Connections
     from workbench.trace.cut import cut
     from workbench.trace.files import iter_rows
@@ -181,11 +181,11 @@ def _seen(
     rows = there.sizes.total()
     if progress is not None:
         progress.turn("following each link", rows, "rows")
-    told = story_in_parts(
-        there.parts() if progress is None else progress.past(there.parts()),
-        still_open=report.still_open if report is not None else (),
-        end_us=max(there.last_us, report.lasted_us if report is not None else 0),
-    )
+    packets = Packets() if report is None else Packets(
+        until_us=report.lasted_us, still_open=report.still_open, without_room=report.full
+    )  # fmt: skip
+    parts = there.parts() if progress is None else progress.past(there.parts())
+    told = story_in_parts(parts, packets, there.last_us)
     every = iter_rows(trace)
     if progress is not None:
         progress.turn("what it cannot tell", rows, "rows")

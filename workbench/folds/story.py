@@ -19,7 +19,7 @@ from workbench.trace.words import counted, duration, times
 from . import channels
 from .credit import credit_rows
 from .grants import answers, gathered
-from .intervals import Span, took
+from .intervals import Mark, Span, took
 from .stalls import PROMPT_US, Stall, stalls
 from .summary import LinkSummary, summaries
 from .vantage import LinkKey, percentile, value
@@ -27,9 +27,10 @@ from .violations import violations
 from .windows import directions
 from .wrong import Wrong, wrong
 
-__all__ = ["BrakeSum", "Interval", "LinkStory", "Story", "story", "story_in_parts"]
+__all__ = ["BrakeSum", "Interval", "LinkStory", "Packets", "Story", "story", "story_in_parts"]
 
 NO_CREDIT, CLOSED, FULL = "no credit", "window closed", "prefetch used up"
+NO_ROOM = "TCP window 0"
 """Times in which nothing could be sent; that somebody wanted to is what makes them stalls."""
 
 _RULES = {
@@ -46,7 +47,8 @@ class Interval:
     """A time in which a link's sender could not send.
 
     Attributes:
-        what: the brake of a stall; else `no credit`, `window closed` or `prefetch used up`.
+        what: the brake of a stall; else `no credit`, `window closed`, `prefetch used up` or
+            `TCP window 0`.
         start_us, end_us: since and until when, microseconds since the run's start.
         seq: the row with which it began.
         stall: something is known to have waited.
@@ -177,37 +179,51 @@ class Story:
         )
 
 
-def story(
-    rows: Sequence[Row], *, still_open: Container[str] = (), until_us: int | None = None
-) -> Story:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Packets:
+    """What the packets of a capture tell beside its rows.
+
+    Attributes:
+        until_us: when the capture ended, microseconds since the run's start.
+        still_open: connections that nobody had closed then. What held a sender of theirs had held
+            it up to that moment, and of others to their last row.
+        without_room: by connection and peer when the other end had no room for what it sends: from
+            when to when; None: to the end.
+    """
+
+    until_us: int = 0
+    still_open: Container[str] = ()
+    without_room: Mapping[tuple[str, str], Sequence[tuple[int, int | None]]] = field(
+        default_factory=dict
+    )
+
+
+def story(rows: Sequence[Row], packets: Packets = Packets()) -> Story:
     """What happened on each link.
 
     Args:
         rows: a whole run in order.
-        still_open: connections that nobody had closed when the trace ended. What held a sender of
-            theirs then had held it up to that moment, and of others to their last row.
-        until_us: when it ended, microseconds since the run's start; None: with its last row.
+        packets: what is known beside them.
     """
-    end_us = max([until_us or 0, *(row.t_us for row in rows[-1:])])
-    return story_in_parts([rows], still_open=still_open, end_us=end_us)
+    last_us = max((row.t_us for row in rows[-1:]), default=0)
+    return story_in_parts([rows], packets, last_us)
 
 
-def story_in_parts(
-    parts: Iterable[Sequence[Row]], *, still_open: Container[str], end_us: int
-) -> Story:
+def story_in_parts(parts: Iterable[Sequence[Row]], packets: Packets, last_us: int) -> Story:
     """The same of a run that is too large for one piece.
 
     Args:
         parts: each with all rows of some connections, in order, and those of no connection.
-        still_open: see `story`.
-        end_us: when the trace ended; not before its last row.
+        packets: what is known beside them.
+        last_us: the time of its last row.
     """
+    end_us = max(last_us, packets.until_us)
     links: list[LinkStory] = []
     problems: list[Wrong] = []
     run, begin_us, untold = "", end_us, False
     for rows in parts:
-        stalled, broken = _stalled(rows, still_open, end_us), violations(rows)
-        links += _links(rows, stalled, broken, still_open, end_us)
+        stalled, broken = _stalled(rows, packets.still_open, end_us), violations(rows)
+        links += _links(rows, stalled, broken, packets, end_us)
         problems += wrong(rows, broken)
         untold = untold or (not any(link.intervals for link in links) and _is_untold(rows))
         for row in rows[:1]:
@@ -254,7 +270,7 @@ def _links(
     rows: Sequence[Row],
     stalled: Sequence[Stall],
     broken: Sequence[Mapping[str, Any]],
-    still_open: Container[str],
+    packets: Packets,
     end_us: int,
 ) -> Iterator[LinkStory]:
     found: dict[LinkKey, list[Interval]] = {}
@@ -274,6 +290,7 @@ def _links(
         for one in directions(rows)
     }
     answered, limits = channels.answered(rows), channels.limits(rows)
+    no_room = _no_room(rows, packets, end_us)
     by_link = {
         LinkKey(*(getattr(link, name) for name in LinkKey._fields)): link
         for link in summaries(rows, stalled, broken)
@@ -292,9 +309,11 @@ def _links(
             NO_CREDIT: credit[key].without_credit(PROMPT_US) if key in credit else [],
             CLOSED: closed.get(session, []) if key.link is not None else [],
             FULL: [span for its in full.get(key, ()) for span in its.told],
+            NO_ROOM: no_room.get((key.connection, key.link_sender), []),
         }
+        still_open = key.connection in packets.still_open
         could_not = [
-            _interval(what, span, lasts, end_us, still_open=key.connection in still_open)
+            _interval(what, span, lasts, end_us, still_open=still_open)
             for what, its in spans.items()
             for span, lasts in its
         ]
@@ -303,7 +322,7 @@ def _links(
         else:
             told = {one.seq for one in could_not if _says_closed(places[one.seq])}
             more = [*_grants(granted.get(key)), *_closed(could_not, told)]
-        more += _at_the_end(could_not)
+        more += [*_without_room(could_not), *_at_the_end(could_not)]
         lost = missing.get(key[:2], ())
         intervals = [replace(one, lacks=_lacks(one, lost)) for one in (*could_not, *held)]
         more += _doubts(lost, intervals)
@@ -385,6 +404,37 @@ def _interval(what: str, span: Span, lasts: bool, end_us: int, *, still_open: bo
         what=what, start_us=first.t_us, end_us=end_us if lasts and still_open else last.t_us,
         seq=first.seq, stall=False, lasts=lasts and (still_open or last.t_us == end_us),
     )  # fmt: skip
+
+
+def _no_room(
+    rows: Sequence[Row], packets: Packets, end_us: int
+) -> dict[tuple[str, str | None], list[tuple[Span, bool]]]:
+    """When a peer could not send on a connection, each from the connection's latest row then."""
+    found: dict[tuple[str, str | None], list[tuple[Span, bool]]] = {}
+    for (connection, sender), spans in packets.without_room.items():
+        its = [row for row in rows if row.connection == connection]
+        if its:
+            found[connection, sender] = [
+                ((_mark(its, begin), _mark(its, end_us if end is None else end)), end is None)
+                for begin, end in spans
+            ]
+    return found
+
+
+def _mark(rows: Sequence[Row], t_us: int) -> Mark:
+    row = rows[max(0, bisect_right(rows, t_us, key=attrgetter("t_us")) - 1)]
+    return Mark(row.run, row.seq, t_us, row.frame_id, row.kind)
+
+
+def _without_room(could_not: Sequence[Interval]) -> Iterator[str]:
+    """How often the other end had no room, in a sentence."""
+    its = [one.lasted_us for one in could_not if one.what == NO_ROOM]
+    if its:
+        longest = duration(max(its))
+        yield (
+            f"The other end had no room for more (a TCP window of 0) {times(len(its))}, for"
+            f" {longest} at most: it did not read."
+        )
 
 
 def _heavy(one: Interval) -> tuple[bool, bool, int]:
@@ -476,9 +526,11 @@ _HAD = {
     NO_CREDIT: "no credit",
     CLOSED: "its session window closed",
     FULL: "a consumer with all that its prefetch allows",
+    NO_ROOM: "no room at the other end",
 }
 _UNTIL = {
     NO_CREDIT: "its receiver grants some",
     CLOSED: "the other end opens it",
     FULL: "some are acknowledged",
+    NO_ROOM: "that end reads",
 }

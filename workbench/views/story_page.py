@@ -25,7 +25,10 @@ SHOWN_ERRORS = 60
 SHOWN_LINES = 1_000
 """Lines of what was read that it has for whoever asks."""
 
-_PALE = {"no credit": theme.ORANGE, "window closed": theme.SKY, "prefetch used up": theme.ORANGE}
+_PALE = {
+    "no credit": theme.ORANGE, "window closed": theme.SKY, "prefetch used up": theme.ORANGE,
+    "TCP window 0": theme.BLUE,
+}  # fmt: skip
 
 
 def story_page(

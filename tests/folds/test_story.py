@@ -89,6 +89,19 @@ def test_a_closed_window_is_told_though_nobody_knows_that_anything_waited():
     assert {one.what for one in publisher.intervals} == {"window closed"}
 
 
+def test_what_has_no_length_is_not_told_as_the_longest():
+    """The trace ends with the attach, or with the delivery that uses the prefetch up."""
+    rows = import_capture(CAPTURES / "rmq43_b_consumer_credit.pcapng").rows
+    attach = next(row.seq for row in rows if row.kind == "attach")
+    told = story(lost(rows, end=attach + 1))
+    assert told.headline == "No sender was without credit for any time that the trace tells."
+    rows = import_capture(CAPTURES / "amqp091" / "rmq43_q1_amqp091_prefetch_and_ack.pcapng").rows
+    third = [row.seq for row in rows if row.kind == "basic.deliver"][2]
+    told = story(lost(rows, end=third + 1))
+    assert told.headline == "Nobody is known to have been held by a prefetch, a window or an alarm."
+    assert told.worst is not None  # it is where the trace is opened
+
+
 def test_nothing_to_tell_is_told():
     """A sender that always had credit."""
     rows = acted("credit", "rmq4.3", {"messages": 0}, ("grant", {"link_credit": 5}))

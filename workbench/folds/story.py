@@ -156,11 +156,13 @@ class Story:
 
     @property
     def _worst(self) -> str:
-        if self.worst is None:
+        if self.worst is None or not self.worst[1].lasted_us:
             if self.untold:
                 return "No stall can be proved: the trace never tells the credit of some link."
             if self.links and all(link.key.link is None for link in self.links):
                 return "Nobody is known to have been held by a prefetch, a window or an alarm."
+            if self.worst is not None:
+                return "No sender was without credit for any time that the trace tells."
             return "No sender was ever without credit or behind a closed window."
         link, worst = self.worst
         where = (

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.analysis.runs import CAPTURES
+from tests.analysis.runs import CAPTURES, without
 from tests.frontends.rig091 import Rig091
 from workbench import folds, presets
 from workbench.amqp091.methods import BasicConsume, QueueDeclare
@@ -257,6 +257,24 @@ def test_a_consumer_is_full_to_the_end_where_that_many_are_unanswered(acts):
         book.act(*act)
     found = [one for its in full(book.rows).values() for one in its]
     assert sum(one.lasts for one in found) == sum(book.has(who) >= LIMIT for who in book.there)
+
+
+def test_a_consumer_of_which_octets_are_missing_is_not_called_full():
+    """What they acknowledged is not known, nor what it has since; what it had before is."""
+    rows = captured("q1_amqp091_prefetch_and_ack")
+    acks = [row.seq for row in rows if row.kind == "basic.ack" and row.session == 1]
+    lossy = [without(row) if row.seq == acks[1] else row for row in rows]
+    lossy = [
+        row if row.seq <= acks[1] or row.consumer is None else dataclasses.replace(row, ledger=None)
+        for row in lossy
+    ]
+    (first, second, *_) = (span for its in full(rows).values() for one in its
+                           for span, _ in one.told)  # fmt: skip
+    found = [span for its in full(lossy).values() for one in its for span, _ in one.told]
+    of_channel = [(begin.seq, end.seq) for begin, end in found if begin.session == 1]
+    assert of_channel[0] == (first[0].seq, first[1].seq)
+    assert of_channel[1][0] == second[0].seq
+    assert len(of_channel) == 2
 
 
 def test_a_consumer_that_begins_is_not_full():

@@ -389,9 +389,12 @@ def _full(end: End) -> Iterator[tuple[int | None, Intervals]]:
     found: dict[_Consumer, Intervals] = {}
     has: dict[_Consumer, set[int]] = {}  # deliveries that nothing has answered, by seq
     owner: dict[int, _Consumer] = {}
+    limits: dict[_Consumer, int | None] = {}  # None: octets are missing, and nobody knows
     for row in end.rows:
         step, consumer = its.step(row), (row.session, row.consumer or "")
         changed = [consumer]
+        if row.consumer is not None:
+            limits[consumer] = (row.ledger or {}).get("prefetch_count")
         if step is not None and step.asks:
             has.setdefault(consumer, set()).add(row.seq)
             owner[row.seq] = consumer
@@ -403,9 +406,8 @@ def _full(end: End) -> Iterator[tuple[int | None, Intervals]]:
             changed += (one for one in has if one[0] == row.session)
             for one in changed:
                 has[one] = set()
-        for one in set(changed) & its.consumers.keys():
-            limit = (its.consumers[one].ledger or {})["prefetch_count"]
-            holds = 0 < limit <= len(has.get(one, ()))
+        for one in set(changed) & limits.keys():
+            holds = 0 < (limits[one] or 0) <= len(has.get(one, ()))
             found.setdefault(one, Intervals()).note(row, holds)
         if row.kind in GONE:
             for one in [one for one in found if _is_gone(one, row)]:

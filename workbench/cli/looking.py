@@ -121,8 +121,8 @@ class Look:
 def look(path: str | Path, progress: Progress | None = None) -> Look:
     """What there is to see in a capture, or in a trace.
 
-    A capture is made a trace first, in a folder that is gone at the end: so a connection at a time
-    is in memory, and not all of it.
+    A capture is made a trace first, in a folder that is gone at the end: so some of its connections
+    are in memory at a time, and not all of it.
 
     Args:
         path: a pcap or pcapng file, a frame log of Proton, or a Parquet file or folder.
@@ -134,7 +134,7 @@ def look(path: str | Path, progress: Progress | None = None) -> Look:
     from workbench.capture.importer import CaptureError
     from workbench.trace.files import TraceFileError
 
-    place = Path(path)
+    place, progress = Path(path), progress or Progress()
     try:
         if place.is_dir() or place.suffix == ".parquet":
             return _seen(place, place, None, progress)
@@ -145,24 +145,21 @@ def look(path: str | Path, progress: Progress | None = None) -> Look:
         raise LookError(str(error)) from None
 
 
-def _imported(place: Path, trace: Path, progress: Progress | None) -> CaptureReport:
+def _imported(place: Path, trace: Path, progress: Progress) -> CaptureReport:
     from workbench.capture.importer import Capture
     from workbench.trace.files import TraceFileError, write_tables
 
     capture = Capture(place)
-    if progress is not None:
-        progress.turn("reading", place.stat().st_size, "octets")
+    progress.turn("reading", place.stat().st_size, "octets")
     try:
-        write_tables(trace, capture.tables(progress and progress.at))
+        write_tables(trace, capture.tables(progress.at))
     except TraceFileError as error:
         why = str(error).removeprefix(f"{trace}: ")
         raise LookError(f"{place.name}: its rows wait in {trace.parent.parent}: {why}") from None
     return capture.report
 
 
-def _seen(
-    place: Path, trace: Path, report: CaptureReport | None, progress: Progress | None
-) -> Look:
+def _seen(place: Path, trace: Path, report: CaptureReport | None, progress: Progress) -> Look:
     from workbench.folds.story import Packets, story_in_parts
     from workbench.trace.connections import Connections
     from workbench.trace.cut import cut
@@ -174,23 +171,19 @@ def _seen(
         raise LookError(f"{place}: holds {len(there.runs)} runs; look at a file that holds one")
     name, most = max(there.sizes.items(), key=lambda pair: pair[1])
     if most > PLAIN_ROWS:
+        what = "what concerns no connection" if name is None else f"connection {name}"
         raise LookError(
-            f"{place.name}: connection {name} has more rows than can be looked at ({PLAIN_ROWS:,});"
+            f"{place.name}: {what} has more rows than can be looked at ({PLAIN_ROWS:,});"
             f" workbench import {place} -o large.parquet, and workbench analyze large.parquet"
         )
     rows = there.sizes.total()
-    if progress is not None:
-        progress.turn("following each link", rows, "rows")
+    progress.turn("following each link", rows, "rows")
     packets = Packets() if report is None else Packets(
         until_us=report.lasted_us, still_open=report.still_open, without_room=report.full
     )  # fmt: skip
-    parts = there.parts() if progress is None else progress.past(there.parts())
-    told = story_in_parts(parts, packets, there.last_us)
-    every = iter_rows(trace)
-    if progress is not None:
-        progress.turn("what it cannot tell", rows, "rows")
-        every = progress.over(every)
-    by_place = told_once(unknowns(every)).items()
+    told = story_in_parts(progress.past(there.parts()), packets, there.last_us)
+    progress.turn("what it cannot tell", rows, "rows")
+    by_place = told_once(unknowns(progress.over(iter_rows(trace)))).items()
     seq = next(iter_rows(trace)).seq if told.worst is None else told.worst[1].seq
     about = [f"{rows:,} rows of the trace {place}"] if report is None else _about(place, report)
     return Look(

@@ -412,15 +412,18 @@ def _no_room(
     rows: Sequence[Row], packets: Packets, end_us: int
 ) -> dict[tuple[str, str | None], list[tuple[Span, bool]]]:
     """When a peer could not send on a connection, each from the connection's latest row then."""
-    found: dict[tuple[str, str | None], list[tuple[Span, bool]]] = {}
-    for (connection, sender), spans in packets.without_room.items():
-        its = [row for row in rows if row.connection == connection]
-        if its:
-            found[connection, sender] = [
-                ((_mark(its, begin), _mark(its, end_us if end is None else end)), end is None)
-                for begin, end in spans
-            ]
-    return found
+    its: dict[str, list[Row]] = {connection: [] for connection, _ in packets.without_room}
+    for row in rows:
+        if row.connection in its:
+            its[row.connection].append(row)
+    return {
+        (connection, sender): [
+            ((_mark(its[connection], begin), _mark(its[connection], end or end_us)), end is None)
+            for begin, end in spans
+        ]
+        for (connection, sender), spans in packets.without_room.items()
+        if its[connection]
+    }
 
 
 def _mark(rows: Sequence[Row], t_us: int) -> Mark:

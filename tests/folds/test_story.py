@@ -229,6 +229,31 @@ def test_a_sender_to_an_end_that_does_not_read_could_not_send():
     )
 
 
+@pytest.mark.parametrize(
+    ("count", "words"),
+    [
+        (1, "It was never confirmed: it had waited 10 s when the trace ended."),
+        (2, "None of them was ever confirmed: the oldest had waited 10 s when the trace ended."),
+        (None, "; 1 never was: it had waited 3.6 s when the trace ended."),
+    ],
+)
+def test_how_long_a_publisher_has_waited_for_its_confirms_is_told(count, words):
+    """A queue without a majority confirms nothing, and says nothing."""
+    rows = import_capture(CAPTURES / "amqp091" / "rmq43_b1_amqp091_memory_alarm.pcapng").rows
+    rows = [row for row in rows if row.connection == "c1"]
+    sent = [row for row in rows if row.kind == "basic.publish"]
+    end = rows[-1].seq + 1 if count is None else sent[count].seq
+    rows = [row for row in lost(rows, end=end) if count is None or row.kind != "basic.ack"]
+    if count is None:
+        rows = lost(rows, end=max(row.seq for row in rows if row.kind == "basic.ack"))
+    until_us = sent[0].t_us + 10_000_000
+    told = story(rows, Packets(still_open={"c1"}, until_us=until_us)).links
+    (channel,) = (link for link in told if link.key.link_sender == "client" and link.key.session)
+    assert channel.more[0].endswith(words)
+    # Whether the connection lived on is not known of a trace.
+    assert "had waited" not in " ".join(story(rows).links[-1].more)
+
+
 def test_who_waits_at_the_end_stands_before_those_who_waited_less():
     """A page tells of the first links alone."""
     rows = import_capture(CAPTURES / "rmq43_b_consumer_credit.pcapng").rows

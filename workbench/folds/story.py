@@ -320,7 +320,10 @@ def _links(
             for span, lasts in its
         ]
         if key.link is None:
-            more = [*_answers(key, answered), *_limits(limits.get(key, []), held)]
+            until_us = end_us if still_open else None
+            more = [
+                *_answers(key, answered, places, until_us), *_limits(limits.get(key, []), held),
+            ]  # fmt: skip
         else:
             told = {one.seq for one in could_not if _says_closed(places[one.seq])}
             more = [*_grants(granted.get(key)), *_closed(could_not, told)]
@@ -369,22 +372,39 @@ def _way(key: LinkKey) -> tuple[str, str, str | None]:
     return key.run, key.connection, key.link_sender
 
 
-def _answers(key: LinkKey, answered: Mapping[str, channels.Begun]) -> Iterator[str]:
-    """How long confirms, acknowledgements or completions took, in a sentence."""
+def _answers(
+    key: LinkKey,
+    answered: Mapping[str, channels.Begun],
+    places: Mapping[int, Row],
+    until_us: int | None,
+) -> Iterator[str]:
+    """How long confirms, acknowledgements or completions took, in a sentence.
+
+    Args:
+        key: of whose messages.
+        answered: by measure.
+        places: rows by `seq`.
+        until_us: up to when those have waited that never came; None if nobody knows.
+    """
     words = {"confirm": "confirmed", "ack": "acknowledged", "completion": "completed"}
     for measure, its in answered.items():
         if key not in its:
             continue
         (spans, unanswered), word = its[key], words[measure]
+        one, tail = len(unanswered) == 1, ""
+        if unanswered and until_us is not None:
+            waited = duration(until_us - places[min(unanswered)].t_us)
+            whose = "it" if one else "the oldest"
+            tail = f": {whose} had waited {waited} when the trace ended"
         if not spans:
-            one = len(unanswered) == 1
-            yield f"It was never {word}." if one else f"None of them was ever {word}."
+            never = f"It was never {word}" if one else f"None of them was ever {word}"
+            yield f"{never}{tail}."
             continue
         lasted = [took(span) for span in spans]
         text = f"{word.capitalize()} after {duration(percentile(lasted, 50) or 0)} typically"
         text += f", {duration(max(lasted))} at most"
         if unanswered:
-            text += f"; {len(unanswered):,} never {'was' if len(unanswered) == 1 else 'were'}"
+            text += f"; {len(unanswered):,} never {'was' if one else 'were'}{tail}"
         yield f"{text}."
 
 

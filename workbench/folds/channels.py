@@ -62,6 +62,7 @@ GONE = frozenset({"connection.close", "channel.close", "basic.cancel"})
 """Ends consumers."""
 
 Begun = dict[LinkKey, tuple[list[Span], set[int]]]
+"""By link what was answered, from question to answer, and `seq` of each question that was not."""
 _Consumer = tuple[int | None, str]
 """Its channel, and its tag."""
 

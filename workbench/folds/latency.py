@@ -9,19 +9,20 @@ from workbench import serial
 from workbench.trace.schema import Row
 
 from . import channels
+from .channels import Begun
 from .counters import Counters
 from .intervals import Span, longest, took
 from .vantage import End, LinkKey, ends, from_receiver, is_set, percentile, value
 
-MEASURES = ("settlement", "grant", "drain", "echo")
+ASKED = ("grant", "drain", "echo")
+"""Measures that begin with a flow of the receiver."""
 
 
 def latency(rows: Iterable[Row]) -> list[dict[str, Any]]:
     """One row per link and measure, in order of the link's key."""
     rows = list(rows)
-    begun: dict[str, _Begun] = {measure: {} for measure in MEASURES} | channels.answered(rows)
+    begun: dict[str, Begun] = answered(rows) | {measure: {} for measure in ASKED}
     for end, receivers in from_receiver(rows):
-        begun["settlement"].update(_settlement(end))
         for measure, its in _asked(receivers, end.peer).items():
             begun[measure].update(its)
     found = []
@@ -56,12 +57,14 @@ def round_trips(rows: Sequence[Row]) -> dict[LinkKey, list[int]]:
 
 def settlements(rows: Sequence[Row]) -> list[Span]:
     """From the last frame of each message to what settled it; of 0-9-1 from its method."""
-    its = [_settlement(end) for end in ends(rows)] + list(channels.answered(rows).values())
+    its = answered(rows).values()
     return [span for begun in its for spans, _ in begun.values() for span in spans]
 
 
-_Begun = dict[LinkKey, tuple[list[Span], set[int]]]
-"""By link what was answered, from question to answer, and `seq` of each question that was not."""
+def answered(rows: Sequence[Row]) -> dict[str, Begun]:
+    """By measure what was settled, confirmed, acknowledged or completed, and what never was."""
+    settled = {key: its for end in ends(rows) for key, its in _settlement(end).items()}
+    return {"settlement": settled, **channels.answered(rows)}
 
 
 def _worst(spans: Iterable[Span], unanswered: Iterable[int]) -> int | None:
@@ -70,11 +73,11 @@ def _worst(spans: Iterable[Span], unanswered: Iterable[int]) -> int | None:
     return min(unanswered, default=None) if slowest is None else slowest[0].seq
 
 
-def _settlement(end: End) -> _Begun:
+def _settlement(end: End) -> Begun:
     """From the last frame of an unsettled message to the disposition that settles it."""
     waiting: dict[tuple[int | None, int], tuple[LinkKey, Row]] = {}
     current: dict[LinkKey, tuple[int | None, bool]] = {}
-    found: _Begun = {}
+    found: Begun = {}
     for step in Counters(end).steps():
         row = step.row
         if row.kind == "transfer" and step.link is not None and row.from_peer == end.peer:
@@ -118,9 +121,9 @@ def _covered(row: Row, waiting: dict[tuple[int | None, int], Any]) -> list[int]:
     ]
 
 
-def _asked(end: End, sender: str) -> dict[str, _Begun]:
+def _asked(end: End, sender: str) -> dict[str, Begun]:
     """From a flow of the receiver to what answers it, for each measure that asks so."""
-    found: dict[str, _Begun] = {"grant": {}, "drain": {}, "echo": {}}
+    found: dict[str, Begun] = {measure: {} for measure in ASKED}
     waiting: dict[str, dict[LinkKey, list[Row]]] = {measure: {} for measure in found}
     draining: dict[LinkKey, bool] = {}
     for step in Counters(end).steps():

@@ -20,6 +20,7 @@ from . import channels
 from .credit import credit_rows
 from .grants import answers, gathered
 from .intervals import Mark, Span, took
+from .latency import answered
 from .stalls import PROMPT_US, Stall, stalls
 from .summary import LinkSummary, summaries
 from .vantage import LinkKey, percentile, value
@@ -291,7 +292,7 @@ def _links(
         (one.end.run, one.end.connection, one.session, one.end.peer): one.closed.told
         for one in directions(rows)
     }
-    answered, limits = channels.answered(rows), channels.limits(rows)
+    settled, limits = answered(rows), channels.limits(rows)
     no_room = _no_room(rows, packets, end_us)
     by_link = {
         LinkKey(*(getattr(link, name) for name in LinkKey._fields)): link
@@ -319,14 +320,12 @@ def _links(
             for what, its in spans.items()
             for span, lasts in its
         ]
+        told_of = _answers(key, settled, places, end_us if still_open else None)
         if key.link is None:
-            until_us = end_us if still_open else None
-            more = [
-                *_answers(key, answered, places, until_us), *_limits(limits.get(key, []), held),
-            ]  # fmt: skip
+            more = [*told_of, *_limits(limits.get(key, []), held)]
         else:
             told = {one.seq for one in could_not if _says_closed(places[one.seq])}
-            more = [*_grants(granted.get(key)), *_closed(could_not, told)]
+            more = [*_grants(granted.get(key)), *_closed(could_not, told), *told_of]
         more += [*_without_room(could_not), *_at_the_end(could_not)]
         lost = missing.get(key[:2], ())
         intervals = [replace(one, lacks=_lacks(one, lost)) for one in (*could_not, *held)]
@@ -374,20 +373,23 @@ def _way(key: LinkKey) -> tuple[str, str, str | None]:
 
 def _answers(
     key: LinkKey,
-    answered: Mapping[str, channels.Begun],
+    settled: Mapping[str, channels.Begun],
     places: Mapping[int, Row],
     until_us: int | None,
 ) -> Iterator[str]:
-    """How long confirms, acknowledgements or completions took, in a sentence.
+    """How long it took until messages were settled, confirmed and so on, in a sentence.
 
     Args:
         key: of whose messages.
-        answered: by measure.
+        settled: what was and what was not, by measure.
         places: rows by `seq`.
         until_us: up to when those have waited that never came; None if nobody knows.
     """
-    words = {"confirm": "confirmed", "ack": "acknowledged", "completion": "completed"}
-    for measure, its in answered.items():
+    words = {
+        "settlement": "settled", "confirm": "confirmed", "ack": "acknowledged",
+        "completion": "completed",
+    }  # fmt: skip
+    for measure, its in settled.items():
         if key not in its:
             continue
         (spans, unanswered), word = its[key], words[measure]

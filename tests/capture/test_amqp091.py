@@ -3,6 +3,8 @@
 import shutil
 import subprocess
 from collections import Counter
+from pathlib import Path
+from xml.etree import ElementTree
 
 import pytest
 
@@ -12,12 +14,14 @@ from tests.capture.capture_builder import Burst
 from tests.capture.test_importer import record
 from workbench.amqp091.frame import Frame, ProtocolHeader, encode_item
 from workbench.amqp091.methods import (
+    METHODS,
     BasicConsume,
     BasicQos,
     ChannelClose,
     ChannelCloseOk,
     ChannelOpen,
 )
+from workbench.capture.amqp091 import Amqp091Decoder
 from workbench.capture.importer import import_capture
 from workbench.capture.splitter_091 import FrameSplitter091
 from workbench.trace.pcapng_out import export
@@ -208,3 +212,29 @@ def test_wireshark_reads_what_is_written(tmp_path):
     assert not any(malformed for malformed, _ in columns)
     methods = sum(len(found.split(",")) for _, found in columns if found)
     assert methods == sum("." in row.kind for row in rows)
+
+
+SPECIFICATION = Path("/usr/share/amqp/specs/0-9-1/amqp0-9-1.stripped.xml")
+# RabbitMQ's: confirms and cancelled consumers go both ways, and some methods are new.
+BOTH_WAYS = {"basic.ack", "basic.cancel", "basic.cancel-ok"}
+OF_CLIENTS = {"confirm.select", "exchange.bind", "exchange.unbind", "connection.update-secret"}
+OF_BROKERS = {f"{kind}-ok" for kind in OF_CLIENTS} | {"connection.blocked", "connection.unblocked"}
+
+
+@pytest.mark.skipif(
+    not SPECIFICATION.exists(), reason="Debian's package amqp-specs is not installed"
+)
+def test_who_sends_a_method_is_what_the_specification_says():
+    """By that a connection is told whose beginning a capture lacks; a method has who takes it."""
+    takers = {}
+    for of_class in ElementTree.parse(SPECIFICATION).getroot().iter("class"):
+        for method in of_class.iter("method"):
+            kind = f"{of_class.get('name')}.{method.get('name')}"
+            takers[kind] = {chassis.get("name") for chassis in method.findall("chassis")}
+    for ours, taker, more in (
+        (Amqp091Decoder.client_kinds, "server", OF_CLIENTS),
+        (Amqp091Decoder.broker_kinds, "client", OF_BROKERS),
+    ):
+        theirs = {kind for kind, its in takers.items() if its == {taker}} - BOTH_WAYS
+        assert ours == theirs | more
+    assert ours <= {kind.NAME for kind in METHODS.values()}

@@ -217,6 +217,17 @@ def test_what_cannot_be_looked_at_is_told_in_one_line(tmp_path, capsys, name, co
     assert desk.look is None
 
 
+def test_the_port_says_who_is_the_broker(repo, tmp_path, capsys):
+    """A capture that begins with acknowledgements has nothing else that tells."""
+    path = repo / "data" / "captures" / "amqp091" / "rmq43_q1_amqp091_prefetch_and_ack.pcapng"
+    place = tmp_path / "middle.pcap"
+    place.write_bytes(pcap_of(packets_of(path.read_bytes())[23:45]))
+    assert main(["look", str(place), "--port", "56430"]) == 0
+    assert "c1/1 delivered: the broker sends; 10 messages" in capsys.readouterr().out
+    assert main(["look", str(place), "--port", "0"]) == 2
+    assert "0 is no port; legal: 1 to 65535" in capsys.readouterr().err
+
+
 def test_another_protocol_is_read_too(repo, tmp_path, capsys):
     """A page comes of a capture of AMQP 0-9-1."""
     (path, *_) = sorted((repo / "data" / "captures" / "amqp091").glob("*.pcap*"))

@@ -39,17 +39,27 @@ _SECRETS: dict[Any, str] = {
 }
 
 
+_ASKED = (
+    "connection.open", "connection.update-secret", "channel.open", "exchange.declare",
+    "exchange.delete", "exchange.bind", "exchange.unbind", "queue.declare", "queue.bind",
+    "queue.unbind", "queue.purge", "queue.delete", "basic.qos", "basic.consume", "basic.recover",
+    "tx.select", "tx.commit", "tx.rollback", "confirm.select",
+)  # fmt: skip
+"""What a client asks and a broker answers."""
+
+
 class Amqp091Decoder(WithBodies[FrameSplitter091]):
     """Reads one connection of AMQP 0-9-1; see `Decoder`."""
 
     protocol = "AMQP 0-9-1"
     client_kinds = frozenset(
-        {"connection.start-ok", "connection.tune-ok", "connection.open", "channel.open",
-         "basic.publish", "basic.consume", "basic.qos", "queue.declare", "confirm.select"}
+        {"connection.start-ok", "connection.secure-ok", "connection.tune-ok", "basic.publish",
+         "basic.get", "basic.reject", "basic.recover-async", *_ASKED}
     )  # fmt: skip
     broker_kinds = frozenset(
-        {"connection.start", "connection.tune", "connection.open-ok", "channel.open-ok",
-         "basic.deliver", "basic.consume-ok", "basic.get-ok", "queue.declare-ok"}
+        {"connection.start", "connection.secure", "connection.tune", "connection.blocked",
+         "connection.unblocked", "basic.deliver", "basic.return", "basic.get-ok",
+         "basic.get-empty", *(f"{kind}-ok" for kind in _ASKED)}
     )  # fmt: skip
 
     def __init__(

@@ -32,6 +32,17 @@ def add_run(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--run", metavar="NAME", help="which run, where the trace holds several")
 
 
+def add_port(parser: argparse.ArgumentParser, about: str) -> None:
+    """The option that names a TCP port."""
+    parser.add_argument("--port", type=_port, metavar="N", help=about)
+
+
+def _port(text: str) -> int:
+    if not (text.isascii() and text.isdigit() and 1 <= int(text) <= 65535):
+        raise argparse.ArgumentTypeError(f"{text} is no port; legal: 1 to 65535")
+    return int(text)
+
+
 def add_format(parser: argparse.ArgumentParser, formats: Sequence[str] = ("text", "json")) -> None:
     """The option that chooses for whom the output is, people first."""
     parser.add_argument(

@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Iterable
 from pathlib import Path
 
-from .console import BAD_INPUT, DONE, WRONG_USAGE, CommandError, Progress, say
+from .console import BAD_INPUT, DONE, WRONG_USAGE, CommandError, Progress, add_port, say
 from .importing_many import import_many, is_many
 from .places import output_file
 
@@ -51,9 +51,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="TRACE",
         help="Parquet file to write, or a folder",
     )
-    parser.add_argument(
-        "--port", type=int, metavar="N", help="the broker's TCP port, if it is not found by itself"
-    )
+    add_port(parser, "the broker's TCP port, if it is not found by itself")
     parser.add_argument(
         "--redact", action="store_true", help="drop SASL responses and message bodies"
     )
@@ -69,8 +67,6 @@ def command(arguments: argparse.Namespace) -> int:
     from workbench.capture.importer import CaptureError, import_files
     from workbench.trace.files import TraceFileError
 
-    if arguments.port is not None and not 1 <= arguments.port <= 65535:
-        raise CommandError(f"port {arguments.port} is none; legal: 1 to 65535", WRONG_USAGE)
     into_folder = not arguments.output.endswith(".parquet")
     if any(is_many(capture) for capture in arguments.captures) or (
         into_folder and len(arguments.captures) > FEW

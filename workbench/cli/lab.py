@@ -11,7 +11,7 @@ from pathlib import Path, PurePath
 
 from workbench.exercises.working_copies import FOLDER, lessons_of
 
-from .console import CommandError
+from .console import CommandError, add_port
 
 NAME = "lab"
 HELP = "open the lessons in JupyterLab"
@@ -38,7 +38,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "lesson", nargs="?", default=INDEX, help="name of a notebook (default: the index)"
     )
-    parser.add_argument("--port", type=int, metavar="N", help="TCP port, 1 to 65535")
+    add_port(parser, "TCP port, 1 to 65535")
     parser.add_argument("--no-browser", action="store_true", help="only say the address")
     parser.set_defaults(jupyter=[])  # what follows `--`; see `main.parse`
 
@@ -64,8 +64,6 @@ def command_line(arguments: argparse.Namespace) -> list[str]:
     """
     if importlib.util.find_spec("jupyterlab") is None:
         raise CommandError("JupyterLab is not installed; `python3 wb.py lab` installs all it takes")
-    if arguments.port is not None and not 1 <= arguments.port <= 65535:
-        raise CommandError(f"port {arguments.port} is none; legal: 1 to 65535", 2)
     folder = notebooks()
     name = PurePath(arguments.lesson).name.removesuffix(".ipynb")
     known = [path.stem for path in lessons_of(folder.parent)]

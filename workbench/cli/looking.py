@@ -12,7 +12,7 @@ from workbench.notebook import PlainError
 from workbench.trace.collector import seldom_collected
 
 from .asking import PLAIN_ROWS
-from .console import CommandError, Progress, one_line, say, table_lines
+from .console import CommandError, Progress, add_port, one_line, say, table_lines
 from .places import aside, output_file
 
 if TYPE_CHECKING:
@@ -118,7 +118,7 @@ class Look:
 
 
 @seldom_collected()
-def look(path: str | Path, progress: Progress | None = None) -> Look:
+def look(path: str | Path, progress: Progress | None = None, *, port: int | None = None) -> Look:
     """What there is to see in a capture, or in a trace.
 
     A capture is made a trace first, in a folder that is gone at the end: so some of its connections
@@ -127,6 +127,7 @@ def look(path: str | Path, progress: Progress | None = None) -> Look:
     Args:
         path: a pcap or pcapng file, a frame log of Proton, or a Parquet file or folder.
         progress: told how far the reading is.
+        port: the broker's TCP port; see `Capture`.
 
     Raises:
         LookError: it cannot be read, or is too large.
@@ -140,16 +141,16 @@ def look(path: str | Path, progress: Progress | None = None) -> Look:
             return _seen(place, place, None, progress)
         with aside() as folder:
             trace = folder / "trace.parquet"
-            return _seen(place, trace, _imported(place, trace, progress), progress)
+            return _seen(place, trace, _imported(place, trace, port, progress), progress)
     except (CaptureError, TraceFileError, OSError) as error:
         raise LookError(str(error)) from None
 
 
-def _imported(place: Path, trace: Path, progress: Progress) -> CaptureReport:
+def _imported(place: Path, trace: Path, port: int | None, progress: Progress) -> CaptureReport:
     from workbench.capture.importer import Capture
     from workbench.trace.files import TraceFileError, write_tables
 
-    capture = Capture(place)
+    capture = Capture(place, port=port)
     progress.turn("reading", place.stat().st_size, "octets")
     try:
         write_tables(trace, capture.tables(progress.at))
@@ -207,6 +208,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """What `look` takes."""
     parser.add_argument("capture", metavar="CAPTURE", help="a pcap or pcapng file")
     parser.add_argument("-o", "--output", metavar="FILE", help="write a page: a name in .html")
+    add_port(parser, "the broker's TCP port, if it is not found by itself")
 
 
 def command(arguments: argparse.Namespace) -> int:
@@ -214,7 +216,7 @@ def command(arguments: argparse.Namespace) -> int:
     target = None if arguments.output is None else output_file(arguments.output, (".html",))
     try:
         with Progress() as progress:
-            found = look(arguments.capture, progress)
+            found = look(arguments.capture, progress, port=arguments.port)
     except LookError as error:
         raise CommandError(str(error)) from None
     if target is not None:

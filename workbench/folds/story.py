@@ -142,7 +142,12 @@ class Story:
     @property
     def without_links(self) -> str:
         """What is to be said in the place of links; empty if there are some."""
-        return "" if self.links else "None that can be named: no attach of one is in the trace."
+        if self.links:
+            return ""
+        return (
+            "None that can be named: no attach of one is in the trace. Capture from before the"
+            " client connects."
+        )
 
     @property
     def headline(self) -> str:

@@ -144,3 +144,15 @@ def test_without_a_kernel_both_lists_stay():
     texts = bundle[0] if isinstance(bundle, tuple) else bundle
     assert f"def on_flow(state, frame):\n    {SETS}" in texts["text/plain"]
     assert LEFT in texts["text/plain"]
+
+
+def test_a_list_is_redrawn_in_one_message(monkeypatch):
+    """What somebody chooses between two would be lost."""
+    exercise = put(SERIAL, LEFT)
+    sent = []
+    told = lambda self, key=None: sent.append(self)  # noqa: E731
+    monkeypatch.setattr(type(exercise.used), "send_state", told)
+    exercise.take.click()
+    assert sent == [exercise.used, exercise.offered]
+    exercise.up.click()
+    assert sent[2:] == [exercise.used]

@@ -116,10 +116,8 @@ class OrderLines(Still, widgets.VBox):
             return
         place, lines = away.index, list(away.options)
         line = lines.pop(place)
-        to.options = [*to.options, line]
-        to.index = len(to.options) - 1
-        away.options = lines
-        away.index = min(place, len(lines) - 1) if lines else None
+        _fill(to, [*to.options, line], len(to.options))
+        _fill(away, lines, min(place, len(lines) - 1) if lines else None)
         self._clear()
 
     def _shift(self, step: int) -> None:
@@ -127,13 +125,12 @@ class OrderLines(Still, widgets.VBox):
         if place is None or not 0 <= place + step < len(lines):
             return
         lines[place], lines[place + step] = lines[place + step], lines[place]
-        self.used.options = lines
-        self.used.index = place + step
+        _fill(self.used, lines, place + step)
         self._clear()
 
     def _reset(self) -> None:
-        self.used.options, self.offered.options = (), self._lines
-        self.offered.index = 0
+        _fill(self.used, (), None)
+        _fill(self.offered, self._lines, 0)
         self._clear()
 
     # -- trying ---------------------------------------------------------------------------------
@@ -165,6 +162,13 @@ class OrderLines(Still, widgets.VBox):
 
 def _lines(lines: Sequence[str], rows: int, size: dict[str, str]) -> Any:
     return widgets.Select(options=list(lines), rows=rows + 1, layout=size)
+
+
+def _fill(chosen: Any, lines: Sequence[str], index: int | None) -> None:
+    """In one message: what somebody chooses between two would be lost."""
+    with chosen.hold_sync():
+        chosen.options = lines
+        chosen.index = index
 
 
 def compiled(source: str) -> OnFlow:

@@ -399,7 +399,7 @@ def test_the_importers_short_cut_makes_the_rows_of_the_recorder(name):
 def test_when_an_end_has_no_room_is_what_its_packets_say():
     """Wireshark reads the window of each; from one of 0 to the next of another."""
     (capture,) = import_capture(SLOW).report.captures
-    ((place, spans),) = capture.full.items()
+    ((place, spans),) = capture.without_room.items()
     assert place == ("c1", "client")
     out = subprocess.run(
         ["tshark", "-r", SLOW, "-T", "fields", "-e", "frame.time_relative",

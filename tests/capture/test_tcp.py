@@ -286,12 +286,12 @@ def test_an_end_has_no_room_from_a_window_of_0_on(then, full):
     mine.packets = its.packets = 4
     then(mine, its)
     (direction, other) = reassembler.conversations[0].directions
-    assert (direction.full, direction.full_since) == (full, None if full else 3)
-    assert (other.full, other.full_since) == ([], None)
+    assert (direction.without_room, direction.without_room_since) == (full, None if full else 3)
+    assert (other.without_room, other.without_room_since) == ([], None)
 
 
 def test_a_syn_without_room_is_no_window():
     """Who resets or opens a connection announces none."""
     reassembler = Reassembler()
     Talk(reassembler).feed(-1, b"", SYN, window=0)
-    assert reassembler.conversations[0].directions[0].full_since is None
+    assert reassembler.conversations[0].directions[0].without_room_since is None

@@ -10,6 +10,7 @@ import tempfile
 import time
 from dataclasses import replace
 from datetime import UTC, datetime
+from functools import partialmethod
 from types import SimpleNamespace
 
 import pytest
@@ -21,6 +22,7 @@ from workbench.cli import main
 from workbench.cli.places import aside
 from workbench.exercises.capture_desk import CaptureDesk
 from workbench.trace import files
+from workbench.trace.connections import Connections
 from workbench.trace.cut import cut
 from workbench.views.opening import scene_of
 from workbench.views.stills import scene_still
@@ -248,7 +250,7 @@ def test_a_capture_may_be_larger_than_what_a_connection_may_be(repo, monkeypatch
     whole = workbench.look(path)
     assert len({link.key.connection for link in whole.story.links}) == 6
     monkeypatch.setattr("workbench.cli.looking.PLAIN_ROWS", 100)
-    monkeypatch.setattr("workbench.trace.connections.Connections.parts.__defaults__", (1,))
+    monkeypatch.setattr(Connections, "parts", partialmethod(Connections.parts, 1))
     assert list(workbench.look(path).text()) == list(whole.text())
 
 

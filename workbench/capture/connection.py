@@ -97,7 +97,8 @@ class _Stream:
             ended_us: when its connection was over; None if the capture ended before.
         """
         direction = self.direction
-        still = [] if direction.full_since is None else [(direction.full_since, ended_us)]
+        since = direction.without_room_since
+        still = [] if since is None else [(since, ended_us)]
         return DirectionReport(
             octets=direction.octets,
             duplicates=direction.duplicates,
@@ -105,7 +106,7 @@ class _Stream:
             gaps=direction.gaps,
             lost_octets=direction.lost_octets,
             frames=self.frames,
-            full=[*direction.full, *still],
+            without_room=[*direction.without_room, *still],
         )
 
 
@@ -270,8 +271,7 @@ class AmqpConnection:
         guess = self._client or max(conversation.ends, key=lambda end: end[-2:])
         client_first = first.direction.source == guess
         client, broker = (first, second) if client_first else (second, first)
-        ended = conversation.reset or first.direction.finished or second.direction.finished
-        ended_us = conversation.last_us if ended else None
+        ended_us = conversation.last_us if conversation.ended else None
         report = ConnectionReport(
             name=self.name,
             client=endpoint_text(client.direction.source),
@@ -280,7 +280,7 @@ class AmqpConnection:
             imported=self._decoder is not None,
             first_us=conversation.first_us,
             last_us=conversation.last_us,
-            ended=ended,
+            ended=conversation.ended,
             from_client=client.report(ended_us),
             from_broker=broker.report(ended_us),
             assumptions=list(self._assumptions),

@@ -79,8 +79,9 @@ class DirectionReport:
     """One direction of a TCP connection: what came twice, late or never.
 
     Attributes:
-        full: when the end that sends it had no room for what the other sends, its window being 0:
-            from when to when, microseconds since the Unix epoch; None: to the end of the capture.
+        without_room: when the end that sends it had no room for what the other sends, its window
+            being 0: from when to when, microseconds since the Unix epoch; None: to the end of the
+            capture.
     """
 
     octets: int = 0
@@ -89,7 +90,7 @@ class DirectionReport:
     gaps: int = 0
     lost_octets: int = 0
     frames: int = 0
-    full: list[tuple[int, int | None]] = field(default_factory=list)
+    without_room: list[tuple[int, int | None]] = field(default_factory=list)
 
     def line(self) -> str:
         """One line of the report."""
@@ -102,8 +103,8 @@ class DirectionReport:
             parts.append(
                 f"{counted(self.lost_octets, 'octet')} lost in {counted(self.gaps, 'gap')}"
             )
-        if self.full:
-            parts.append(f"TCP window of 0 {times(len(self.full))}")
+        if self.without_room:
+            parts.append(f"TCP window of 0 {times(len(self.without_room))}")
         return ", ".join(parts)
 
 
@@ -207,7 +208,7 @@ class CaptureReport:
         return frozenset(one.name for one in self.imported if not one.ended)
 
     @property
-    def full(self) -> dict[tuple[str, str], list[tuple[int, int | None]]]:
+    def without_room(self) -> dict[tuple[str, str], list[tuple[int, int | None]]]:
         """When nobody could send on a connection to an end without room, by connection and sender.
 
         From when to when, microseconds since the capture began; None: to its end.
@@ -215,11 +216,11 @@ class CaptureReport:
         return {
             (one.name, sender): [
                 (begin - self.begun_us, None if end is None else end - self.begun_us)
-                for begin, end in direction.full
+                for begin, end in direction.without_room
             ]
             for one in self.imported
             for sender, direction in ((BROKER, one.from_client), (CLIENT, one.from_broker))
-            if direction.full
+            if direction.without_room
         }
 
     @property

@@ -86,8 +86,8 @@ class Direction:
         from_start: the SYN was seen, so offset 0 is the first octet ever sent.
         waiting: segments that lie behind a hole, by offset.
         acks: acknowledgements of octets not seen so far: offset, packet and its time; rising.
-        full: when this end had no room, from when to when.
-        full_since: since when it has none; None if it has some.
+        without_room: when this end had none, from when to when.
+        without_room_since: since when it has none; None if it has some.
     """
 
     conversation: Conversation
@@ -107,16 +107,16 @@ class Direction:
     waiting_octets: int = 0
     patience: int = PATIENCE
     last_place: float = 0
-    full: list[tuple[int, int]] = field(default_factory=list)
-    full_since: int | None = None
+    without_room: list[tuple[int, int]] = field(default_factory=list)
+    without_room_since: int | None = None
 
     def room(self, t_us: int, *, there: bool) -> None:
         """It has some, or none, from now on."""
-        if there and self.full_since is not None:
-            self.full.append((self.full_since, t_us))
-            self.full_since = None
-        elif not there and self.full_since is None:
-            self.full_since = t_us
+        if there and self.without_room_since is not None:
+            self.without_room.append((self.without_room_since, t_us))
+            self.without_room_since = None
+        elif not there and self.without_room_since is None:
+            self.without_room_since = t_us
 
 
 @dataclass(slots=True, eq=False)
@@ -148,6 +148,11 @@ class Conversation:
     def closed(self) -> bool:
         """Both ends sent FIN, or one sent RST."""
         return self.reset or (self.directions[0].finished and self.directions[1].finished)
+
+    @property
+    def ended(self) -> bool:
+        """An end has sent FIN or RST: nobody waits on it any more."""
+        return self.reset or any(side.finished for side in self.directions)
 
     @property
     def incomplete(self) -> bool:
@@ -204,9 +209,9 @@ class Reassembler:
                 self._place(direction, seq, t_us, payload, missing, packet, ready)
         first, second = conversation.directions
         other = second if direction is first else first
-        if not window or direction.full_since is not None:
+        if not window or direction.without_room_since is not None:
             direction.room(t_us, there=bool(window or flags & (SYN | RST)))
-        if other.full_since is not None and direction.octets - had > 1:
+        if other.without_room_since is not None and direction.octets - had > 1:
             other.room(t_us, there=True)
         if flags & ACK and ack != other.next_seq:
             # A FIN takes a sequence number and is no octet; one that the capture lacks is answered

@@ -77,6 +77,11 @@ def begins(row: Row) -> bool:
     return row.from_peer in MESSAGES.get(row.kind, ())
 
 
+def is_full(limit: int, unacked: int) -> bool:
+    """Whether a consumer has as many messages as its prefetch allows; 0 is no limit."""
+    return 0 < limit <= unacked
+
+
 def content_key(row: Row) -> LinkKey | None:
     """Whose message the row's frame is a part of; None if it is of none."""
     if row.kind not in CONTENT or row.session is None or row.from_peer is None:
@@ -296,7 +301,7 @@ class Channels:
         if limit is None or unacked is None:
             return
         self.consumers[consumer] = row
-        full = 0 < limit <= unacked
+        full = is_full(limit, unacked)
         if not full and consumer in self._full:
             self._released.setdefault(consumer, []).append((self._full.pop(consumer), row))
         if step.begins:
@@ -408,7 +413,7 @@ def _full(end: End) -> Iterator[tuple[int | None, Intervals]]:
             for one in changed:
                 has[one] = set()
         for one in set(changed) & limits.keys():
-            holds = 0 < (limits[one] or 0) <= len(has.get(one, ()))
+            holds = is_full(limits[one] or 0, len(has.get(one, ())))
             found.setdefault(one, Intervals()).note(row, holds)
         if row.kind in GONE:
             for one in [one for one in found if _is_gone(one, row)]:
@@ -446,7 +451,7 @@ def prefetch_row(row: Row) -> dict[str, Any]:
     return {
         "run": row.run, "connection": row.connection, "session": row.session,
         "consumer": row.consumer, "seq": row.seq, "frame_id": row.frame_id, "t_us": row.t_us,
-        "prefetch_count": limit, "unacknowledged": unacked, "full": 0 < limit <= unacked,
+        "prefetch_count": limit, "unacknowledged": unacked, "full": is_full(limit, unacked),
     }  # fmt: skip
 
 

@@ -8,9 +8,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.analysis.runs import capture_rows, scenario_rows
 from workbench import folds
 from workbench.capture.importer import import_capture
+from workbench.folds.channels import LINKLESS
 from workbench.folds.counters import Counters
+from workbench.folds.stalls import with_ends
 from workbench.folds.vantage import ends, percentile
 from workbench.scenarios import run, schedules
 from workbench.scenarios.link_model import LinkModel
@@ -18,6 +21,8 @@ from workbench.scenarios.rules import rule_named
 from workbench.sim.explorer import explore
 
 CAPTURES = Path(__file__).resolve().parent.parent.parent / "data" / "captures"
+SHORT, PARTS = 150, 4
+"""A shorter trace is cut behind each row to see what lasts there, a longer one in so many parts."""
 
 
 def capture(name):
@@ -302,3 +307,51 @@ def test_of_rows_that_show_as_much_the_first_is_named(waiting):
     again = [replace(row, run=f"{name} {row.run}") for name in ("b", "a") for row in late]
     named = {name for name, _ in places(folds.compare(again, late), "left").values()}
     assert named == {None, f"a {late[0].run}"}
+
+
+def test_what_nothing_has_ended_goes_on_with_the_trace_and_nothing_else_does():
+    """Whenever a trace ends, a later row of each connection tells which stalls had lasted."""
+    runs = {**scenario_rows()}
+    for row in capture_rows():
+        runs.setdefault(row.run, []).append(row)
+        coarse = replace(row, t_us=row.t_us // 100_000 * 100_000)
+        runs.setdefault(f"{row.run} by a coarse clock", []).append(coarse)
+    lasting = ended = 0
+    for whole in runs.values():
+        for end in _cuts(len(whole)):
+            rows = whole[:end]
+            longer = {_began(stall): stall.end_us for stall in folds.stalls([*rows, *_later(rows)])}
+            for stall, unended in with_ends(rows):
+                assert (longer.get(_began(stall), 0) > stall.end_us) is unended
+                lasting, ended = lasting + unended, ended + (not unended)
+    assert lasting > 30
+    assert ended > 300
+
+
+def _cuts(rows):
+    """Of a short trace all, of a long one some."""
+    return (
+        range(1, rows + 1)
+        if rows < SHORT
+        else [rows * part // PARTS for part in range(1, PARTS + 1)]
+    )
+
+
+def _began(stall):
+    return (*stall[:7], stall.brake, stall.start_us)
+
+
+def _later(rows):
+    """A second after the last row: a remark, and a frame of each connection without links."""
+    nothing = {"frame": None, "ledger": None, "session": None, "consumer": None, "link": None}
+    latest = {row.connection: row for row in rows if row.protocol in LINKLESS and row.connection}
+    note = {"event": "note", "protocol": "internal", "connection": None, "frame_id": None}
+    more = [{**note, "kind": None}]
+    more += [{"protocol": row.protocol, "event": row.event, "vantage": row.vantage,
+              "connection": row.connection, "kind": "heartbeat", "frame_id": -1}
+             for row in latest.values()]  # fmt: skip
+    return [
+        replace(rows[-1], seq=rows[-1].seq + place, t_us=rows[-1].t_us + 1_000_000,
+                **nothing, **changed)
+        for place, changed in enumerate(more, 1)
+    ]  # fmt: skip

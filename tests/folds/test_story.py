@@ -184,6 +184,27 @@ def test_a_consumer_that_is_silent_has_waited_to_the_end_of_the_trace(name, end,
     assert not any(one.lasts for link in closed.links for one in link.intervals)
 
 
+def test_a_trace_that_tells_of_its_connections_knows_who_waits_at_its_end():
+    """One of our own server's: its receiver has used its credit up, and another peer goes on."""
+    rows = acted("credit", "rmq4.3", {"messages": 9}, ("grant", {"link_credit": 5}))
+    connection = rows[-1].connection
+    made = replace(rows[0], event="connect", connection=connection, frame=None, frame_id=None)
+    gone = replace(rows[-1], event="disconnect", connection=connection, frame=None, frame_id=None)
+    a_minute = 60_000_000
+    later = replace(gone, seq=gone.seq + 2, t_us=a_minute, connection="c9")
+    told = story([made, *rows, later])
+    (link,) = told.links
+    assert told.lasting is None  # it is the worst already
+    (one,) = (one for one in link.intervals if one.stall and one.lasts)
+    assert one.end_us == a_minute
+    assert link.more[-1] == "When the trace ends it still waits."
+    # What is lost waits no longer; and of a connection without its making nobody knows.
+    for others in ([made, *rows, replace(gone, seq=gone.seq + 1), later], [*rows, later]):
+        (link,) = story(others).links
+        assert not any(one.lasts for one in link.intervals)
+        assert "still waits" not in " ".join(link.more)
+
+
 def test_a_grant_in_the_last_row_has_ended_the_wait():
     """What lasts is what nothing had ended, not what ended last."""
     rows = import_capture(CAPTURES / "rmq43_b_consumer_credit.pcapng").rows

@@ -66,11 +66,25 @@ def test_the_advice_tells_who_waited_how_long_why_and_what_to_change(
     said = folds.advice(
         {
             "link": "l", "link_sender": "broker", "stalls": 2, "longest_us": longest_us,
-            "longest_brake": brake, "at_zero_us": 10, "lasted_us": 20, "violations": violations,
+            "longest_brake": brake, "at_zero_us": 10_000, "lasted_us": 20_000,
+            "violations": violations,
         }
     )  # fmt: skip
     assert text in said
     assert "\n" not in said
+
+
+def test_a_wait_that_goes_on_after_the_last_frame_is_no_share_of_what_lies_before():
+    """Of 25 ms without credit 15 are behind it: those up to it would say the opposite."""
+    said = folds.advice(
+        {
+            "link": "l", "link_sender": "broker", "stalls": 1, "longest_us": 25_000,
+            "longest_brake": "link-credit", "at_zero_us": 10_000, "lasted_us": 1_000_000,
+            "violations": 0,
+        }
+    )  # fmt: skip
+    assert said.startswith("The broker waited 25 ms for credit")
+    assert "%" not in said
 
 
 @pytest.mark.parametrize(

@@ -410,6 +410,13 @@ def stalls(rows: Iterable[Row], min_us: int = 0, prompt_us: int = PROMPT_US) -> 
         min_us: leave shorter ones out.
         prompt_us: how soon after the brake a transfer must follow to prove that it had waited.
     """
+    return [
+        stall for stall, _ in with_ends(rows, prompt_us) if stall.end_us - stall.start_us >= min_us
+    ]
+
+
+def with_ends(rows: Iterable[Row], prompt_us: int = PROMPT_US) -> list[tuple[Stall, bool]]:
+    """Each stall, and whether nothing had ended it when the rows ended; see `stalls`."""
     rows, fold = list(rows), StallFold(prompt_us)
     views: dict[tuple[str, int], list[Counters | Channels]] = {}
     for end in ends(rows, *FRAME_PROTOCOLS):
@@ -418,8 +425,15 @@ def stalls(rows: Iterable[Row], min_us: int = 0, prompt_us: int = PROMPT_US) -> 
             views.setdefault((row.run, row.seq), []).append(counted)
     for row in rows:
         fold.take(row, views.get((row.run, row.seq), ()))
+    over = len(fold.found)
     fold.finish()
-    return sorted(
-        (stall for stall in fold.found if stall.end_us - stall.start_us >= min_us),
-        key=lambda stall: (stall.run, stall.seq, str(stall[:6])),
-    )
+    found = [
+        (stall, place >= over and _unended(stall, fold.last_us[stall.run]))
+        for place, stall in enumerate(fold.found)
+    ]
+    return sorted(found, key=lambda its: (its[0].run, its[0].seq, str(its[0][:6])))
+
+
+def _unended(stall: Stall, last_us: int) -> bool:
+    """Of those that the end of the rows gives: the others wait there for what proves them."""
+    return stall.release_frame_id is None and (stall.link is None or stall.end_us == last_us)

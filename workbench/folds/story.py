@@ -7,7 +7,7 @@ nothing is worked out here that none of them says.
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from operator import attrgetter
 from typing import Any
@@ -21,7 +21,7 @@ from .credit import credit_rows
 from .grants import answers, gathered
 from .intervals import Mark, Span, took
 from .latency import answered
-from .stalls import PROMPT_US, Stall, stalls
+from .stalls import PROMPT_US, Stall, with_ends
 from .summary import LinkSummary, summaries
 from .vantage import LinkKey, percentile, value
 from .violations import violations
@@ -92,6 +92,11 @@ class LinkStory:
     advice: str
     more: tuple[str, ...]
     intervals: tuple[Interval, ...]
+
+    @property
+    def still_waits(self) -> bool:
+        """Something is known to have waited when the trace ended."""
+        return any(one.stall and one.lasts for one in self.intervals)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -200,7 +205,7 @@ class Packets:
     """
 
     until_us: int = 0
-    still_open: Container[str] = ()
+    still_open: Set[str] = frozenset()
     without_room: Mapping[tuple[str, str], Sequence[tuple[int, int | None]]] = field(
         default_factory=dict
     )
@@ -230,8 +235,9 @@ def story_in_parts(parts: Iterable[Sequence[Row]], packets: Packets, last_us: in
     problems: list[Wrong] = []
     run, begin_us, untold = "", end_us, False
     for rows in parts:
-        stalled, broken = _stalled(rows, packets.still_open, end_us), violations(rows)
-        links += _links(rows, stalled, broken, packets, end_us)
+        known = replace(packets, still_open=packets.still_open | _still_open(rows))
+        stalled, broken = _stalled(rows, known.still_open, end_us), violations(rows)
+        links += _links(rows, stalled, broken, known, end_us)
         problems += wrong(rows, broken)
         untold = untold or (not any(link.intervals for link in links) and _is_untold(rows))
         for row in rows[:1]:
@@ -244,7 +250,7 @@ def story_in_parts(parts: Iterable[Sequence[Row]], packets: Packets, last_us: in
             brakes.setdefault(one.what, BrakeSum(brake=one.what)).add(link.key, one.lasted_us)
     worst = max(every, key=lambda its: _heavy(its[1]), default=None)
     lasting = max(
-        (its for its in every if its[1].lasts and not its[1].stall),
+        (its for its in every if its[1].lasts and not its[1].stall and not its[0].still_waits),
         key=lambda its: its[1].lasted_us,
         default=None,
     )
@@ -262,31 +268,43 @@ def story_in_parts(parts: Iterable[Sequence[Row]], packets: Packets, last_us: in
     )
 
 
-def _stalled(rows: Sequence[Row], still_open: Container[str], end_us: int) -> list[Stall]:
-    found = (
-        # What a connection without links has told of itself holds until it tells otherwise.
-        stall._replace(end_us=end_us)
-        if stall.link is None and stall.release_frame_id is None and stall.connection in still_open
-        else stall
-        for stall in stalls(rows)
-    )
+def _still_open(rows: Sequence[Row]) -> set[str]:
+    """Connections of which the rows tell that they were made, and not that they were lost.
+
+    A capture's rows tell neither.
+    """
+    found: set[str] = set()
+    for row in rows:
+        if row.event == "connect" and row.connection is not None:
+            found.add(row.connection)
+        elif row.event == "disconnect":
+            found.discard(str(row.connection))
+    return found
+
+
+def _stalled(rows: Sequence[Row], still_open: Set[str], end_us: int) -> dict[Stall, bool]:
+    """The stalls, and whether each had not ended when the trace did."""
+    found: dict[Stall, bool] = {}
+    for stall, unended in with_ends(rows):
+        lasts = unended and stall.connection in still_open
+        found[stall._replace(end_us=end_us) if lasts else stall] = lasts
     # What took no time held nobody: a clock that is coarse, or goes back, would show it as a wait.
-    return [one for one in found if one.end_us > one.start_us]
+    return {one: lasts for one, lasts in found.items() if one.end_us > one.start_us}
 
 
 def _links(
     rows: Sequence[Row],
-    stalled: Sequence[Stall],
+    stalled: Mapping[Stall, bool],
     broken: Sequence[Mapping[str, Any]],
     packets: Packets,
     end_us: int,
 ) -> Iterator[LinkStory]:
     found: dict[LinkKey, list[Interval]] = {}
     places = {row.seq: row for row in rows}
-    for stall in stalled:
+    for stall, lasts in stalled.items():
         interval = Interval(
             what=stall.brake, start_us=stall.start_us, end_us=stall.end_us, seq=stall.seq,
-            stall=True, lasts=stall.release_frame_id is None,
+            stall=True, lasts=lasts,
             late=stall.evidence == channels.LATER
             and _none_waits(places[stall.seq], stall.link_sender),
         )  # fmt: skip
@@ -301,7 +319,7 @@ def _links(
     no_room = _no_room(rows, packets, end_us)
     by_link = {
         LinkKey(*(getattr(link, name) for name in LinkKey._fields)): link
-        for link in summaries(rows, stalled, broken)
+        for link in summaries(rows, list(stalled), broken)
     }
     missing: dict[tuple[str, str | None], list[Row]] = {}
     for row in rows:
@@ -331,7 +349,7 @@ def _links(
         else:
             told = {one.seq for one in could_not if _says_closed(places[one.seq])}
             more = [*_grants(granted.get(key)), *_closed(could_not, told), *told_of]
-        more += [*_without_room(could_not), *_at_the_end(could_not)]
+        more += [*_without_room(could_not), *_at_the_end(could_not, held)]
         lost = missing.get(key[:2], ())
         intervals = [replace(one, lacks=_lacks(one, lost)) for one in (*could_not, *held)]
         more += _doubts(lost, intervals)
@@ -539,8 +557,10 @@ def _doubts(missing: Sequence[Row], intervals: Sequence[Interval]) -> list[str]:
     return [f"{text}."]
 
 
-def _at_the_end(could_not: Sequence[Interval]) -> list[str]:
+def _at_the_end(could_not: Sequence[Interval], held: Sequence[Interval]) -> list[str]:
     """What nothing had ended when the trace ended: a consumer that waits for ever shows so."""
+    if any(one.lasts for one in held):
+        return ["When the trace ends it still waits."]
     return [
         f"When the trace ends it {_has(one)}: if messages were waiting, it is stalled until"
         f" {_UNTIL[one.what]}."

@@ -202,6 +202,7 @@ def advice(link: Mapping[str, Any]) -> str:
         text = f"The {sender} waited {often}; the longest wait, {longest}, was {waited}"
     text += f": {why}. {change}."
     share = link["at_zero_us"] * 100 // (link["lasted_us"] or 1)
-    if share and waited == "for credit":
+    # A wait that went on after the link's last frame is longer than what is counted up to that.
+    if share and waited == "for credit" and link["longest_us"] <= link["at_zero_us"]:
         text += f" The link had no credit for {share}% of its life."
     return text

@@ -5,7 +5,14 @@ import random
 
 import pytest
 
-from tests.folds.test_channels import flooded, on_the_wire, renumbered, windowed
+from tests.folds.test_channels import (
+    INSIDE,
+    Inside,
+    flooded,
+    on_the_wire,
+    renumbered,
+    windowed,
+)
 from workbench import folds
 from workbench.analysis.chunks import Chunks
 from workbench.capture.importer import import_capture
@@ -37,6 +44,12 @@ def rows():
     ):
         name = f"{number} {change.__name__}"
         found += [dataclasses.replace(row, run=name) for row in change(draw, its)]
+    for number in range(30):
+        its = Inside(run=f"{number} inside")
+        for act in draw.choices(INSIDE, k=60):
+            its.act(*act)
+        found += its.rows
+    found += [dataclasses.replace(row, run="overload") for row in run("overload").rows]
     return found + [dataclasses.replace(row, run="1.0") for row in run("credit").rows]
 
 
@@ -56,7 +69,8 @@ def test_a_question_is_the_fold_s(trace, rows, name):
     if name == "stalls":
         told = {(row["brake"], row["evidence"]) for row in folded}
         assert told >= {
-            ("prefetch", "later-frames"), ("alarm", "internal"), ("credit-flow", "internal"),
+            ("prefetch", "later-frames"), ("prefetch", "internal"), ("alarm", "internal"),
+            ("credit-flow", "internal"),
             ("qpid-window", "internal"), ("qpid-window", "later-frames"),
             ("link-credit", "internal"),
         }  # fmt: skip

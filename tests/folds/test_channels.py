@@ -6,7 +6,7 @@ from collections import Counter
 from functools import cache
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.analysis.runs import CAPTURES, without
@@ -257,6 +257,121 @@ def test_a_consumer_is_full_to_the_end_where_that_many_are_unanswered(acts):
         book.act(*act)
     found = [one for its in full(book.rows).values() for one in its]
     assert sum(one.lasts for one in found) == sum(book.has(who) >= LIMIT for who in book.there)
+
+
+class Inside:
+    """Two queues and three consumers on two channels, as a broker tells of them in its own rows.
+
+    Attributes:
+        rows: of the run.
+        waits: what a look at the whole state after each row gives: which consumer, the row with
+            which it began to wait, messages ready then, and the row that ended it.
+    """
+
+    def __init__(self, run="inside"):
+        self.run, self.rows, self.waits = run, [], []
+        self.gets, self.has, self.ready, self._since = {}, Counter(), Counter(), {}
+
+    def act(self, kind, *arguments):
+        if kind == "queue":
+            queue, self.ready[queue] = arguments[0], arguments[1]
+            self._row("settle", queue=queue, vantage=f"queue:{queue}",
+                      ledger={"queue_ready": arguments[1]})  # fmt: skip
+        elif kind == "disconnect":
+            self.gets.clear()
+            self._row(kind, vantage="client:c1")
+        elif kind == "channel.close":
+            for one in [one for one in self.gets if one[0] == arguments[0]]:
+                del self.gets[one]
+            self._frame(kind, (arguments[0], None))
+        elif kind != "basic.deliver" or arguments[0] in self.gets:
+            consumer, *more = arguments
+            fields = {"queue": more[0]} if kind == "basic.consume" else None
+            if kind == "basic.consume":
+                self.gets[consumer], self.has[consumer] = more[0], 0
+            elif kind == "basic.cancel":
+                self.gets.pop(consumer, None)
+            elif kind == "basic.deliver":
+                self.has[consumer] += 1
+            else:
+                self.has[consumer] = max(0, self.has[consumer] - 1)
+            told = {"prefetch_count": LIMIT, "unacknowledged": self.has[consumer]}
+            self._frame(kind, consumer, frame_091=fields, ledger=told)
+
+    def _frame(self, kind, consumer, **more):
+        event, peer = ("sent", "broker") if kind == "basic.deliver" else ("received", "client")
+        self._row(event, kind=kind, session=consumer[0], consumer=consumer[1], from_peer=peer,
+                  protocol="amqp-0-9-1", frame_id=len(self.rows), vantage="broker",
+                  **more)  # fmt: skip
+
+    def _row(self, event, *, protocol="internal", **more):
+        seq = len(self.rows)
+        connection = None if "queue" in more else "c1"
+        row = Row(run=self.run, seq=seq, t_us=7 * seq, event=event, protocol=protocol,
+                  connection=connection, **more)  # fmt: skip
+        self.rows.append(row)
+        for one in {*self.gets, *self._since}:
+            waits = self.has[one] >= LIMIT and self.ready[self.gets.get(one)]
+            if waits and one not in self._since:
+                self._since[one] = row, waits
+            elif not waits and one in self._since:
+                self.waits.append((one, *self._since.pop(one), row))
+
+    def all_waits(self):
+        return [*self.waits, *((one, *since, None) for one, since in self._since.items())]
+
+
+CONSUMERS = ((1, "a"), (1, "b"), (2, "a"))
+INSIDE = [
+    *(("basic.deliver", one) for one in CONSUMERS for _ in range(6)),
+    *(("basic.ack", one) for one in CONSUMERS),
+    *(("queue", queue, ready) for queue in "qr" for ready in (0, 1, 5)),
+    *(("basic.consume", one, queue) for one in CONSUMERS for queue in "qr"),
+    *(("basic.cancel", one) for one in CONSUMERS),
+    *(("channel.close", number) for number in (1, 2)), ("disconnect",),
+]  # fmt: skip
+
+
+@settings(max_examples=500)
+@given(st.lists(st.sampled_from(INSIDE), min_size=20, max_size=60))
+def test_a_consumer_with_its_prefetch_waits_while_its_queue_tells_of_messages(acts):
+    """From the row after which both are so to the one after which one is not."""
+    its = Inside()
+    for act in (("queue", "q", 0), *acts):
+        its.act(*act)
+    last_us = its.rows[-1].t_us
+    wanted = [
+        (one[0], first.seq, first.frame_id, last_us if last is None else last.t_us, ready,
+         None if last is None else last.frame_id)
+        for one, first, ready, last in its.all_waits()
+    ]  # fmt: skip
+    found = stalls(its.rows)
+    assert {(one.brake, one.evidence, one.link_sender) for one in found} <= {
+        ("prefetch", "internal", "broker")
+    }
+    assert sorted(map(str, wanted)) == sorted(
+        str((one.session, one.seq, one.frame_id, one.end_us, one.messages_waiting,
+             one.release_frame_id)) for one in found
+    )  # fmt: skip
+
+
+def test_what_waits_for_a_full_consumer_is_known_inside_a_broker():
+    """The first message comes a second after it is full; at the end no frame lets it go on."""
+    rows = run("overload").rows
+    held = [one for one in stalls(rows) if one.brake == "prefetch"]
+    full = next(row["seq"] for row in prefetch(rows) if row["full"])
+    ready = [row.seq for row in rows if (row.ledger or {}).get("queue_ready")]
+    assert held[0].seq == min(seq for seq in ready if seq > full) > full
+    assert (held[-1].end_us, held[-1].release_frame_id) == (rows[-1].t_us, None)
+    waiting = [one.messages_waiting for one in held]
+    assert waiting == [rows[max(seq for seq in ready if seq <= one.seq)].ledger["queue_ready"]
+                       for one in held]  # fmt: skip
+    assert max(waiting) > 20
+    # Without the queue's word, frames that follow show it, from when the consumer was full.
+    mute = [row for row in rows if "queue_ready" not in (row.ledger or {})]
+    later = [one for one in stalls(mute) if one.brake == "prefetch"]
+    assert [one.evidence for one in later] == ["later-frames"] * (len(held) - 1)
+    assert later[0].start_us < held[0].start_us
 
 
 def test_a_consumer_of_which_octets_are_missing_is_not_called_full():

@@ -127,9 +127,9 @@ def test_a_row_that_comes_twice_counts_once() -> None:
     "made",
     [
         lambda: scenario_rows()["drained rmq4.3"], flooded, windowed,
-        lambda: captured("b1_amqp091_memory_alarm"),
+        lambda: captured("b1_amqp091_memory_alarm"), lambda: scenario_rows()["overload"],
     ],
-    ids=["links", "readers", "windows", "alarm"],
+    ids=["links", "readers", "windows", "alarm", "consumers"],
 )  # fmt: skip
 def test_a_connection_that_is_over_is_forgotten_and_its_answers_stay(
     made: Callable[[], Sequence[Row]],

@@ -39,6 +39,7 @@ __all__ = [
     "alarms",
     "endpoint_view",
     "frames_once",
+    "has_broker",
     "is_frame",
     "is_named",
     "losses",
@@ -167,6 +168,12 @@ def spoken(trace: DataFrame) -> frozenset[str]:
     """Which of `LINKLESS` there are frames of: asked before a plan is made for them."""
     told = roster(trace).agg(*(F.max(name).alias(name) for name in LINKLESS)).head()
     return frozenset(name for name in LINKLESS if told and told[name])
+
+
+def has_broker(trace: DataFrame) -> bool:
+    """Whether a broker has logged rows of its own: asked before a plan is made for its insides."""
+    told = roster(trace).agg(F.max("has_broker")).head()
+    return bool(told and told[0])
 
 
 def endpoint_view(

@@ -58,13 +58,18 @@ INTERNAL, LATER = "internal", "later-frames"
 
 RECOVER = frozenset({"basic.recover", "basic.recover-async"})
 """Gives all that is not acknowledged on a channel back to its queues."""
-GONE = frozenset({"connection.close", "channel.close", "basic.cancel"})
+CLOSING = frozenset({"connection.close", "channel.close"})
+GONE = CLOSING | {"basic.cancel"}
 """Ends consumers."""
 
 Begun = dict[LinkKey, tuple[list[Span], set[int]]]
 """By link what was answered, from question to answer, and `seq` of each question that was not."""
 _Consumer = tuple[int | None, str]
 """Its channel, and its tag."""
+_Place = tuple[str, str, int | None, str]
+"""A consumer of a run: its connection, channel and tag."""
+_Queue = tuple[str, str | None]
+"""A queue of a run."""
 
 
 def channel_key(row: Row, sender: str) -> LinkKey:
@@ -131,6 +136,7 @@ class Held:
         last: the row that released it; None: nothing did.
         end_us: when it was over.
         evidence: how it is known that something was to be sent.
+        waiting: messages that waited at the least.
     """
 
     key: LinkKey
@@ -139,12 +145,7 @@ class Held:
     last: Row | None
     end_us: int
     evidence: str
-
-    @property
-    def waiting(self) -> int:
-        """Messages that waited at the least."""
-        told = (self.first.ledger or {}) if isinstance(self.first, Row) else {}
-        return max(1, int(told.get("waiting_transfers", 1)))
+    waiting: int = 1
 
 
 @dataclass(slots=True, kw_only=True)
@@ -498,9 +499,7 @@ class Told:
             self._begun.setdefault((key, brake), row)
         elif (key, brake) in self._begun:
             first = self._begun.pop((key, brake))
-            return Held(
-                key=key, brake=brake, first=first, last=row, end_us=row.t_us, evidence=INTERNAL
-            )
+            return _told(key, brake, first, row, row.t_us)
         return None
 
     def tells(self, held: Held) -> bool:
@@ -514,9 +513,7 @@ class Told:
         """What nothing has ended: it lasts to the connection's last frame."""
         for (key, brake), first in self._begun.items():
             end_us = max(first.t_us, self._last[key.run, key.connection])
-            yield Held(
-                key=key, brake=brake, first=first, last=None, end_us=end_us, evidence=INTERNAL
-            )
+            yield _told(key, brake, first, None, end_us)
 
     def forget(self, run: str, connection: str) -> Iterator[Held]:
         """Nothing more will come of a connection; gives what nothing has ended."""
@@ -528,6 +525,105 @@ class Told:
         for brake in [one for one in self._known if one[:2] == place]:
             del self._known[brake]
         self._frames = {one for one in self._frames if one[:2] != place}
+
+
+def _told(key: LinkKey, brake: str, first: Row, last: Row | None, end_us: int) -> Held:
+    waiting = max(1, int((first.ledger or {}).get("waiting_transfers", 1)))
+    return Held(
+        key=key, brake=brake, first=first, last=last, end_us=end_us, evidence=INTERNAL,
+        waiting=waiting,
+    )  # fmt: skip
+
+
+class Starved:
+    """Consumers that have all that their prefetch allows while messages are ready for them.
+
+    Their queue tells that itself, where rows come from inside a broker of AMQP 0-9-1.
+    """
+
+    def __init__(self) -> None:
+        self._queues: dict[_Place, str] = {}  # from which a consumer gets
+        self._consumers: dict[_Queue, dict[_Place, None]] = {}
+        self._full: set[_Place] = set()
+        self._ready: dict[_Queue, int] = {}
+        self._told: dict[str, int] = {}  # by run, the first row in which a queue tells what it has
+        self._begun: dict[_Place, tuple[Row, int]] = {}
+
+    def take(self, row: Row) -> list[Held]:
+        """The next row; gives what it ends."""
+        ready = (row.ledger or {}).get("queue_ready")
+        if ready is not None:
+            queue = row.run, row.queue
+            self._told.setdefault(row.run, row.seq)
+            self._ready[queue] = ready
+            concerned = list(self._consumers.get(queue, ()))
+        elif row.event == "disconnect" or (row.vantage == BROKER and row.kind in CLOSING):
+            concerned = [one for one in self._queues if _is_of(one, row)]
+            for one in concerned:
+                self._cancel(one)
+        elif row.vantage == BROKER and row.consumer is not None:
+            concerned = [_place(row)]
+            self._consumer(row)
+        else:
+            return []
+        return [held for place in concerned for held in self._turn(row, place)]
+
+    def _consumer(self, row: Row) -> None:
+        place, ledger = _place(row), row.ledger or {}
+        if row.kind in ("basic.consume", "basic.cancel"):
+            self._cancel(place)
+        if row.kind == "basic.consume":
+            queue = self._queues[place] = row.fields.get("queue") or ""
+            self._consumers.setdefault((row.run, queue), {})[place] = None
+        limit, unacked = ledger.get("prefetch_count"), ledger.get("unacknowledged")
+        if limit is not None and unacked is not None:
+            (self._full.add if is_full(limit, unacked) else self._full.discard)(place)
+
+    def _cancel(self, place: _Place) -> None:
+        queue = self._queues.pop(place, None)
+        if queue is not None:
+            del self._consumers[place[0], queue][place]
+
+    def _turn(self, row: Row, place: _Place) -> Iterator[Held]:
+        ready = self._ready.get((place[0], self._queues.get(place)), 0)
+        if place in self._queues and place in self._full and ready:
+            self._begun.setdefault(place, (row, ready))
+        elif place in self._begun:
+            yield self._held(place, row, row.t_us)
+
+    def _held(self, place: _Place, last: Row | None, end_us: int) -> Held:
+        first, waiting = self._begun.pop(place)
+        return Held(
+            key=LinkKey(*place[:3], None, BROKER, None), brake=PREFETCH, first=first, last=last,
+            end_us=end_us, evidence=INTERNAL, waiting=waiting,
+        )  # fmt: skip
+
+    def tells(self, held: Held) -> bool:
+        """Whether queues had told before what they have, so that later frames need not."""
+        if held.brake != PREFETCH or held.evidence == INTERNAL or not isinstance(held.first, Row):
+            return False
+        known = self._told.get(held.key.run, held.first.seq) < held.first.seq
+        return known and bool(self._queues.get(_place(held.first)))
+
+    def finish(self, last_us: Mapping[str, int]) -> Iterator[Held]:
+        """What nothing has ended lasts to its run's last row."""
+        for place in list(self._begun):
+            yield self._held(place, None, last_us[place[0]])
+
+    def forget(self, run: str, connection: str) -> None:
+        """Nothing more will come of a connection; it has no consumers any more."""
+        self._full = {one for one in self._full if one[:2] != (run, connection)}
+
+
+def _place(row: Row) -> _Place:
+    return row.run, str(row.connection), row.session, str(row.consumer)
+
+
+def _is_of(place: _Place, row: Row) -> bool:
+    """A consumer's channel, or its connection, ends with the row."""
+    if place[:2] != (row.run, row.connection):
+        return False
+    return row.kind != "channel.close" or place[2] == row.session
 
 
 def _stops(row: Row) -> str | None:

@@ -10,7 +10,7 @@ from workbench import serial
 from workbench.trace.fields import FRAME_PROTOCOLS
 from workbench.trace.schema import BROKER, CLIENT, OBSERVED, OWN, Row
 
-from .channels import INTERNAL, LATER, LINKLESS, Channels, Held, Tally, Told
+from .channels import INTERNAL, LATER, LINKLESS, Channels, Held, Starved, Tally, Told
 from .counters import Counters, LinkState
 from .credit import SENDER
 from .vantage import PEERS, End, LinkKey, ends, link_key, value
@@ -147,7 +147,7 @@ class StallFold:
         self.closed: dict[_Session, tuple[bool, bool]] = {}
         self.alarm_word: dict[_Session, bool] = {}
         self.alarm_set: set[str] = set()
-        self.told = Told()
+        self.told, self.starved = Told(), Starved()
         self.last_us: dict[str, int] = {}
 
     def counted(self, end: End, protocol: str) -> Counters | Channels:
@@ -157,7 +157,7 @@ class StallFold:
     def take(self, row: Row, ends: Iterable[Counters | Channels]) -> None:
         """Take in the next row, with what is counted at the ends of which it is a row."""
         self.last_us[row.run] = row.t_us
-        self._on_channels(self.told.take(row))
+        self._on_channels(self.told.take(row), *self.starved.take(row))
         if not row.is_frame:
             self._internal(row)
         for its in ends:
@@ -171,11 +171,12 @@ class StallFold:
         """There are no more rows."""
         for link in self.links.values():
             self._finish(link, self.last_us[link.key.run])
-        self._on_channels(*self.told.finish())
+        self._on_channels(*self.told.finish(), *self.starved.finish(self.last_us))
 
     def forget(self, run: str, connection: str) -> None:
         """Nothing more will come of a connection whose links are over."""
         self._on_channels(*self.told.forget(run, connection))
+        self.starved.forget(run, connection)
         for link in self.of_connection.pop((run, connection), ()):
             del self.links[link.key]
         for known in (self.closed, self.alarm_word):
@@ -187,7 +188,7 @@ class StallFold:
     def _on_channels(self, *found: Held | None) -> None:
         """What held a peer of a protocol without links; what it tells itself counts once."""
         for held in found:
-            if held is not None and not self.told.tells(held):
+            if held is not None and not (self.told.tells(held) or self.starved.tells(held)):
                 last = None if held.last is None else held.last.frame_id
                 self.found.append(
                     Stall(
@@ -384,7 +385,7 @@ class StallFold:
         )  # fmt: skip
 
 
-PARTS = (StallFold, Stall, _Interval, _Link, _Release, Channels, Tally, Told)
+PARTS = (StallFold, Stall, _Interval, _Link, _Release, Channels, Starved, Tally, Told)
 """Of what a fold consists; see `kept`."""
 
 

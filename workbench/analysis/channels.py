@@ -24,14 +24,14 @@ from .endpoint_view import (
     is_frame,
     once,
     peer_of,
-    run_ends,
     spoken,
 )
+from .full_consumers import consumers_of, starved, untold
 from .schemas import LINK
 from .segmented_scan import checkpointed, segmented_scan
 
 if TYPE_CHECKING:
-    from pyspark.sql import Column, DataFrame, WindowSpec
+    from pyspark.sql import Column, DataFrame
 
 __all__ = ["answered", "channel_rows", "content", "gaps", "stalls_of"]
 
@@ -42,10 +42,9 @@ CONTENT = (
 )  # fmt: skip
 ANSWERS = ("basic.ack", "basic.nack", "basic.reject")
 COMPLETED = "session.completed"
-CONSUME, CANCEL, CLOSING = "basic.consume", "basic.cancel", ("connection.close", "channel.close")
 COMMAND = 1
 """`segment_type` of a command."""
-ALARM, TCP, WINDOW = "alarm", "tcp", "qpid-window"
+ALARM, PREFETCH, TCP, WINDOW = "alarm", "prefetch", "tcp", "qpid-window"
 OF_READER, OF_CLIENT = ("credit-flow", ALARM, TCP), (TCP, WINDOW, "link-credit")
 _PLACE = ("run", "connection", "session")
 
@@ -268,10 +267,11 @@ def stalls_of(trace: DataFrame, prompt_us: int, chunks: Chunks) -> DataFrame:
     if AMQP_0_9_1 in protocols:
         prefetched = _prefetched(rows, prompt_us)
         if has_broker(trace):
-            consumers = _consumers(trace)
-            found = found.unionByName(_starved(trace, consumers))
-            prefetched = _untold(prefetched, trace, consumers)
-        found = found.unionByName(_stall(prefetched, F.lit("prefetch"), "later-frames"))
+            consumers = consumers_of(trace)
+            waiting = starved(trace, consumers)
+            found = found.unionByName(_stall(waiting, F.lit(PREFETCH), "internal"))
+            prefetched = untold(prefetched, trace, consumers)
+        found = found.unionByName(_stall(prefetched, F.lit(PREFETCH), "later-frames"))
     if AMQP_0_10 in protocols:
         found = found.unionByName(_synced(rows, inside, prompt_us, chunks))
     return found
@@ -327,103 +327,6 @@ def _prefetched(rows: DataFrame, prompt_us: int) -> DataFrame:
     )  # fmt: skip
     rows = rows.where(F.col("full") & (F.col("then_us") - F.col("end_us") <= prompt_us))
     return rows.withColumns({"sender": F.lit(BROKER), "waiting": F.lit(1)})
-
-
-def _consumers(trace: DataFrame) -> DataFrame:
-    """What a broker has logged of consumers, and what ends them; see `_meant`."""
-    ledger = F.col("ledger")
-    own = F.col("vantage") == BROKER
-    of_one = own & F.col("consumer").isNotNull()
-    gone = (F.col("event") == "disconnect") | (own & F.col("kind").isin(*CLOSING))
-    return checkpointed(
-        trace.where(of_one | gone).select(
-            *_PLACE, "consumer", _at(), "event", "kind",
-            F.coalesce("frame_091.queue", F.lit("")).alias("queue"),
-            *(ledger[name].alias(name) for name in ("prefetch_count", "unacknowledged")),
-        )
-    )  # fmt: skip
-
-
-def _consumed(consumers: DataFrame) -> DataFrame:
-    """From which queue each consumer gets."""
-    return consumers.where(F.col("kind") == CONSUME).select(*_PLACE, "consumer", "queue").distinct()
-
-
-def _at() -> Column:
-    return F.struct("seq", "t_us", "frame_id").alias("at")
-
-
-def _queues(trace: DataFrame) -> DataFrame:
-    """What queues have told of the messages that are ready in them."""
-    ready = F.col("ledger.queue_ready").alias("ready")
-    return trace.where("ledger.queue_ready is not null").select("run", "queue", _at(), ready)
-
-
-def _untold(found: DataFrame, trace: DataFrame, consumers: DataFrame) -> DataFrame:
-    """Those before which no queue had told what it has."""
-    told = _queues(trace).groupBy("run").agg(F.min("at.seq").alias("told"))
-    named = _consumed(consumers).where("queue != ''").select(*_PLACE, "consumer").distinct()
-    found = found.join(named.join(told, "run"), [*_PLACE, "consumer"], "left")
-    return found.where(F.coalesce(F.col("told") >= F.col("seq"), F.lit(True)))
-
-
-def _starved(trace: DataFrame, consumers: DataFrame) -> DataFrame:
-    """Consumers that have all that their prefetch allows while messages are ready for them."""
-    full, queues = _full(consumers), _queues(trace)
-    # How many were ready when a consumer became full; and from when to when there were some.
-    of = Window.partitionBy("run", "queue").orderBy("at")
-    starts = full.select("run", "queue", "at", F.lit(True).alias("starts"))
-    ready = queues.unionByName(starts, allowMissingColumns=True)
-    ready = ready.withColumn("ready", F.last("ready", ignorenulls=True).over(of))
-    known = ready.where("starts").select("run", "queue", "at", F.col("ready").alias("known"))
-    full = full.join(known.distinct(), ["run", "queue", "at"])
-    some = _spans(queues.withColumn("holds", F.col("ready") > 0), of)
-    some = some.select("run", "queue", F.struct("at", "until", "ready").alias("some"))
-    begin, end = F.col("some.at"), F.col("some.until")
-    met = full.join(some, ["run", "queue"]).where(
-        F.coalesce(begin["seq"] < F.col("until.seq"), F.lit(True))
-        & F.coalesce(F.col("at.seq") < end["seq"], F.lit(True))
-    )
-    first, last = F.greatest("at", begin), F.least("until", end)
-    met = met.withColumn("run_key", F.xxhash64("run")).join(F.broadcast(run_ends(trace)), "run_key")
-    met = met.select(
-        *_PLACE, first["seq"].alias("seq"), first["frame_id"].alias("frame_id"),
-        first["t_us"].alias("t_us"), F.coalesce(last["t_us"], "last_us").alias("end_us"),
-        last["frame_id"].alias("release_frame_id"), F.lit(BROKER).alias("sender"),
-        F.when(begin > F.col("at"), F.col("some.ready")).otherwise(F.col("known")).alias("waiting"),
-    )  # fmt: skip
-    return _stall(met, F.lit("prefetch"), "internal")
-
-
-def _full(consumers: DataFrame) -> DataFrame:
-    """From when to when a consumer of a queue has all that its prefetch allows."""
-    place = [*_PLACE, "consumer"]
-    consumed = _consumed(consumers)
-    ended = consumers.where("consumer is null").drop("consumer", "queue")
-    of_channel = consumed.withColumnRenamed("session", "its")
-    ended = ended.join(of_channel, ["run", "connection"]).where(
-        F.coalesce(F.col("kind") != CLOSING[1], F.lit(True))
-        | F.col("session").eqNullSafe(F.col("its"))
-    )
-    ended = ended.drop("session").withColumnRenamed("its", "session")
-    gone = F.lit(False).alias("on")
-    rows = consumers.withColumnRenamed("queue", "named").join(consumed, place)
-    begins = F.when(F.col("kind") == CONSUME, F.col("named") == F.col("queue"))
-    on = begins.when(F.col("kind") == CANCEL, F.lit(False))
-    limit, unacked = F.col("prefetch_count"), F.col("unacknowledged")
-    rows = rows.select(
-        *place, "queue", "at", on.alias("on"), ((limit > 0) & (unacked >= limit)).alias("full")
-    ).unionByName(ended.select(*place, "queue", "at", gone), allowMissingColumns=True)
-    of = Window.partitionBy(*place, "queue").orderBy("at")
-    holds = F.last("on", ignorenulls=True).over(of) & F.last("full", ignorenulls=True).over(of)
-    return _spans(rows.withColumn("holds", F.coalesce(holds, F.lit(False))), of)
-
-
-def _spans(rows: DataFrame, of: WindowSpec) -> DataFrame:
-    """The rows with which something begins to hold, `until` where the row is that ends it."""
-    was = F.coalesce(F.lag("holds").over(of), F.lit(False))
-    turns = rows.withColumn("was", was).where(F.col("holds") != F.col("was"))
-    return turns.withColumn("until", F.lead("at").over(of)).where("holds").drop("holds", "was")
 
 
 def _inside(trace: DataFrame) -> DataFrame:

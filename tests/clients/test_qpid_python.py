@@ -8,6 +8,7 @@ from tests.amqp010.qpid_python import load, needs_client
 from tests.patience import TIMEOUT_S
 from workbench.net.serve import recording
 from workbench.net.server import LiveBroker
+from workbench.trace.unknowns import unknowns
 
 pytestmark = needs_client
 
@@ -39,6 +40,16 @@ def connect():
         rows = [row for row in broker.rows() if row.is_frame]
         assert {row.protocol for row in rows} == {"amqp-0-10"}
         assert all(row.clause for row in rows if row.kind != "protocol-header")
+        # Of a client behind a socket its session is known too: both ends name the same.
+        named = {}
+        for row in rows:
+            if row.kind != "protocol-header" and not row.kind.startswith("connection."):
+                assert row.session is not None or row.vantage == "broker"
+                named.setdefault(row.frame_id, set()).add(row.session)
+        assert all(len(told - {None}) == 1 for told in named.values())
+        shown = {name for row in rows if row.ledger_source == "shadow" for name in row.ledger}
+        assert shown == {"incomplete_commands"}
+        assert "inside" not in {one.what for one in unknowns(broker.rows())}
 
 
 def until(broker, condition):

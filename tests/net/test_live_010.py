@@ -26,6 +26,7 @@ from workbench.amqp010.frame import (
 )
 from workbench.amqp010.structs import DeliveryProperties
 from workbench.amqp010.values import SequenceSet
+from workbench.folds.summary import summarise
 
 
 @pytest.fixture
@@ -85,6 +86,23 @@ def test_octets_may_come_in_any_pieces(broker, dial, size):
     client.close()
     broker.wait(1)
     assert broker.connections() == []
+
+
+def test_of_a_client_behind_a_socket_session_and_open_commands_are_worked_out(broker, dial):
+    """It shows neither; what it publishes would else stand on no session."""
+    client = dial()
+    for octets in map(encode_item, opening()):
+        client.sendall(octets)
+        broker.wait(0)
+    rows = [row for row in broker.rows() if row.vantage == "client:c1" and row.session]
+    counts = [(row.kind, (row.ledger or {}).get("incomplete_commands")) for row in rows]
+    assert {row.ledger_source for row in rows if row.ledger} == {"shadow"}
+    assert [one for one in counts if one[0] in ("queue.declare", "message.transfer")] == [
+        ("queue.declare", 1), ("message.transfer", 2),
+    ]  # fmt: skip
+    assert counts[-1] == ("session.completed", 0)
+    (published,) = (one for one in summarise(broker.rows()) if one.link_sender == "client")
+    assert (published.session, published.messages) == (1, 1)
 
 
 @pytest.mark.parametrize(

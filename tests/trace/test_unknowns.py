@@ -62,6 +62,16 @@ def test_a_capture_from_the_start_lacks_what_no_capture_has(repo, name):
     assert words(found) <= set(WHAT)
 
 
+def test_what_a_queue_tells_is_the_inside_of_each_connection_that_leads_to_it(repo):
+    """Its rows are about no connection."""
+    rows = captured(repo, CAPTURES[0])
+    queue = replace(rows[-1], seq=rows[-1].seq + 1, connection=None, event="enqueue", kind=None,
+                    vantage="queue:q", protocol="internal", frame=None, session=None, link=None,
+                    frame_id=None, ledger={"queue_ready": 1})  # fmt: skip
+    assert of(unknowns(rows), "inside")
+    assert not of(unknowns([*rows, queue]), "inside")
+
+
 @pytest.mark.parametrize("name", CAPTURES)
 def test_available_is_known_when_it_was_told_and_not_between(repo, name):
     """Each link with messages is listed; the sentence counts what its sender has told."""

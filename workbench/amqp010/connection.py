@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any
 
 from .assembler import Assembled, Assembler
 from .composite import Command, Control
@@ -51,28 +51,13 @@ from .frame import (
     control_frame,
     frames_of,
 )
+from .scope import ItemScope
 from .session import Session
 from .states import CLIENT, CONNECTION_TABLE, SERVER, SPEAKERS, ConnectionState, SessionState
 
-__all__ = ["Connection", "ConnectionSettings", "ItemScope"]
+__all__ = ["Connection", "ConnectionSettings"]
 
 LOCALE = "en_US"
-
-
-class ItemScope(NamedTuple):
-    """What a frame concerns, and an end's counters right after it.
-
-    Attributes:
-        session: ordinal of the session on its connection, from 1.
-        destination: of a subscription of which this end sends the messages.
-        sends: this end sends under it.
-        ledger: the session's and the subscription's.
-    """
-
-    session: int
-    destination: str | None
-    sends: bool
-    ledger: dict[str, int]
 
 
 def anybody(mechanism: str, response: bytes) -> str | None:

@@ -7,32 +7,15 @@ many commands of each peer the other has not completed, and what credit a subscr
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
 from typing import Any
 
 from msgspec.structs import replace
 
-from workbench.amqp010.commands import (
-    CreditUnit,
-    FlowMode,
-    MessageCancel,
-    MessageFlow,
-    MessageSetFlowMode,
-    MessageStop,
-    MessageSubscribe,
-    MessageTransfer,
-)
-from workbench.amqp010.composite import Command
 from workbench.amqp010.controls import (
     ConnectionSecure,
     ConnectionSecureOk,
     ConnectionStartOk,
-    SessionAttach,
-    SessionCommandPoint,
-    SessionCompleted,
-    SessionDetached,
 )
-from workbench.amqp010.credit import Subscription
 from workbench.amqp010.errors import DecodeError
 from workbench.amqp010.frame import (
     FRAME_HEADER_SIZE,
@@ -44,14 +27,13 @@ from workbench.amqp010.frame import (
     decode_frame,
     encode_item,
 )
-from workbench.amqp010.ranges import RangeSet, nearest
-from workbench.amqp010.values import SequenceSet
+from workbench.amqp010.observer import ConnectionObserver
 from workbench.capture.decoder import DecodedFrame, FrameRecord, WithBodies
 from workbench.capture.report import ConnectionReport
 from workbench.capture.splitter_091 import FrameSplitter091
 from workbench.trace.clauses import clause_010
 from workbench.trace.flatten_010 import fields_010
-from workbench.trace.schema import BROKER, CLIENT
+from workbench.trace.schema import BROKER
 
 __all__ = ["Amqp010Decoder", "FrameSplitter010"]
 
@@ -61,7 +43,6 @@ _SECRETS: dict[Any, str] = {
     ConnectionSecureOk: "response",
 }
 _LARGEST = 65_535  # the size of a frame has two octets
-INCOMPLETE = "incomplete_commands"
 
 
 class FrameSplitter010(FrameSplitter091):
@@ -109,46 +90,6 @@ class FrameSplitter010(FrameSplitter091):
         return decode_frame(empty), size - FRAME_HEADER_SIZE
 
 
-@dataclass(slots=True)
-class _Commands:
-    """Commands of one peer on a session.
-
-    Attributes:
-        sent: the next one, on a count that does not wrap; None: its point was not seen.
-        incomplete: those that the other peer has not completed.
-    """
-
-    sent: int | None = None
-    incomplete: RangeSet = field(default_factory=RangeSet)
-
-
-@dataclass(slots=True)
-class _Session:
-    """A session as a capture shows it.
-
-    Attributes:
-        ordinal: which of the connection.
-        commands: by peer.
-        subscriptions: by destination, as the broker sends under them.
-        transfers: messages sent under one and not completed, with their octets so far.
-        open: the destination whose message is under way.
-    """
-
-    ordinal: int
-    commands: dict[str, _Commands] = field(
-        default_factory=lambda: {CLIENT: _Commands(), BROKER: _Commands()}
-    )
-    subscriptions: dict[str, Subscription] = field(default_factory=dict)
-    transfers: dict[int, tuple[Subscription, int]] = field(default_factory=dict)
-    open: int | None = None
-
-    def lost(self) -> None:
-        """What was said here is not known any more."""
-        self.commands = {CLIENT: _Commands(), BROKER: _Commands()}
-        self.subscriptions.clear()
-        self.transfers.clear()
-
-
 class Amqp010Decoder(WithBodies[FrameSplitter010]):
     """Reads one connection of AMQP 0-10; see `Decoder`."""
 
@@ -170,8 +111,7 @@ class Amqp010Decoder(WithBodies[FrameSplitter010]):
             FrameSplitter010(second, trusted=known),
             redact=redact,
         )
-        self._sessions: dict[int, _Session] = {}
-        self._made = 0
+        self._observer = ConnectionObserver()
 
     def restarted(self, first: bool, second: bool) -> Amqp010Decoder:
         """The same connection from its beginning, known to be AMQP 0-10."""
@@ -190,119 +130,24 @@ class Amqp010Decoder(WithBodies[FrameSplitter010]):
             item = _redacted(item)
             raw = None if raw is None else encode_item(item)
         kind, fields = fields_010(item)
-        session, link, ledger = self._see(frame, CLIENT if from_client else BROKER)
-        unknown = () if session is None or INCOMPLETE in ledger else (INCOMPLETE,)
-        self._unknown.update(unknown)
+        scope = self._observer.see(frame.item, from_client, frame.size or 0)
+        self._unknown.update(scope.unknown)
+        link = scope.destination
         return FrameRecord(
-            kind, fields, session, link, BROKER if link is not None else None, None,
-            ledger or None, unknown, None, (), frame.body_bytes, frame.size, raw,
+            kind, fields, scope.session, link, None if link is None else BROKER, None,
+            scope.ledger or None, scope.unknown, None, (), frame.body_bytes, frame.size, raw,
             clause_010(kind),
         )  # fmt: skip
 
     def lost(self, from_client: bool) -> None:
         """Octets of a peer gave no frame: commands may have been among them."""
-        for session in self._sessions.values():
-            session.lost()
+        self._observer.lost()
 
     def explain(self, report: ConnectionReport, peers: tuple[str, str]) -> None:
         """Adds assumptions and what cannot be known."""
         super().explain(report, peers)
-        if self._sessions or self._made:
+        if self._observer.sessions_seen:
             report.unknown.append("the window of a producer, which is never told on the wire")
-
-    # -- inside ---------------------------------------------------------------------------------
-
-    def _see(
-        self, frame: DecodedFrame, peer: str
-    ) -> tuple[int | None, str | None, dict[str, int | bool]]:
-        """Session, destination and counters of a frame."""
-        item = frame.item
-        content = None if isinstance(item, ProtocolHeader) else item.content
-        name = getattr(content, "NAME", "")
-        if isinstance(item, ProtocolHeader) or name.startswith("connection."):
-            return None, None, {}
-        if isinstance(content, SessionAttach) or item.channel not in self._sessions:
-            self._made += 1
-            self._sessions[item.channel] = _Session(self._made)
-        session = self._sessions[item.channel]
-        link = self._take(session, frame, peer)
-        if isinstance(content, SessionDetached):
-            del self._sessions[item.channel]
-        mine = session.commands[peer]
-        ledger: dict[str, int | bool] = {}
-        if mine.sent is not None:
-            ledger[INCOMPLETE] = len(mine.incomplete)
-        if link is not None:
-            ledger |= session.subscriptions[link].ledger()
-        return session.ordinal, link, ledger
-
-    def _take(self, session: _Session, frame: DecodedFrame, peer: str) -> str | None:
-        """Work a frame into the books; the destination that it concerns."""
-        item, content = frame.item, frame.item.content
-        mine, other = session.commands[peer], session.commands[BROKER if peer == CLIENT else CLIENT]
-        match content:
-            case SessionCommandPoint(command_id=first):
-                mine.sent = first or 0
-            case SessionCompleted(commands=commands) if other.sent is not None:
-                for low, high in (commands or SequenceSet()).ranges:
-                    first, last = nearest(low, other.sent), nearest(high, other.sent)
-                    for begin, end in other.incomplete.remove(first, last):
-                        self._completed(session, begin, end)
-        if item.segment_type == SegmentType.COMMAND and item.first_frame and mine.sent is not None:
-            mine.incomplete.add(mine.sent, mine.sent)
-            mine.sent += 1
-        link = getattr(content, "destination", None)
-        if isinstance(content, Command) and link is not None:
-            self._credit(session, content, mine)
-        elif item.segment_type in (SegmentType.HEADER, SegmentType.BODY) and peer == BROKER:
-            self._octets(session, (frame.size or 0) - FRAME_HEADER_SIZE)
-        return link if link in session.subscriptions else None
-
-    def _credit(self, session: _Session, command: Command, sent: _Commands) -> None:
-        """What a command does to a subscription."""
-        destination = str(command.destination)  # type: ignore[attr-defined]
-        if isinstance(command, MessageSubscribe):
-            session.subscriptions[destination] = Subscription.of(
-                destination, command.queue or "", command.accept_mode, command.acquire_mode
-            )
-        found = session.subscriptions.get(destination)
-        if found is None:
-            return
-        match command:
-            case MessageFlow(unit=CreditUnit.BYTE, value=value):
-                found.credit.octets.grant(value or 0)
-            case MessageFlow(value=value):
-                found.credit.messages.grant(value or 0)
-            case MessageSetFlowMode(flow_mode=mode):
-                found.credit.window = mode == FlowMode.WINDOW
-            case MessageStop():
-                found.credit.cancel()
-            case MessageCancel():
-                del session.subscriptions[destination]
-            case MessageTransfer():
-                found.credit.consume(0)
-                session.open = None if sent.sent is None else sent.sent - 1
-                if session.open is not None:
-                    session.transfers[session.open] = found, 0
-
-    @staticmethod
-    def _octets(session: _Session, octets: int) -> None:
-        """Of a message that is under way so many octets more have been sent."""
-        if session.open is None or session.open not in session.transfers:
-            return
-        found, before = session.transfers[session.open]
-        session.transfers[session.open] = found, before + octets
-        balance = found.credit.octets
-        if not balance.unlimited and found.credit.window:
-            balance.used += octets
-        elif not balance.unlimited:
-            balance.allocated -= octets
-
-    @staticmethod
-    def _completed(session: _Session, first: int, last: int) -> None:
-        for number in [one for one in session.transfers if first <= one <= last]:
-            found, octets = session.transfers.pop(number)
-            found.credit.move(octets)
 
 
 def _redacted(item: WireItem) -> WireItem:

@@ -97,7 +97,7 @@ class LiveConnection(Client, asyncio.BufferedProtocol):
         self,
         listener: Listener,
         reader: Any,
-        make_observer: Callable[[], Any] | None,
+        make_observer: Callable[[], Any],
         opens: Callable[[Any], bool],
     ) -> SocketEnd:
         return SocketEnd(
@@ -106,7 +106,7 @@ class LiveConnection(Client, asyncio.BufferedProtocol):
             listener.limits,
             protocol=self.protocol,
             reader=reader,
-            observer=make_observer() if make_observer is not None and listener.recording else None,
+            observer=make_observer() if listener.recording else None,
             opens=opens,
             on_undecodable=self._undecodable,
         )

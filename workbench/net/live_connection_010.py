@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from workbench.amqp010.controls import ConnectionOpenOk
 from workbench.amqp010.errors import CloseCode
 from workbench.amqp010.frame import Frame, FrameReader, WireItem
+from workbench.amqp010.observer import ConnectionObserver
 from workbench.frontends.amqp010 import accept
 
 from .live_connection import LiveConnection
@@ -23,7 +25,9 @@ class LiveConnection010(LiveConnection):
     protocol = AMQP_0_10
 
     def _make_end(self, listener: Listener) -> SocketEnd:
-        return self._socket_end(listener, FrameReader(), None, _opens)
+        return self._socket_end(
+            listener, FrameReader(), partial(ConnectionObserver, of_client=True), _opens
+        )
 
     def _accept(self, listener: Listener) -> Any:
         return accept(listener.broker, self.name)

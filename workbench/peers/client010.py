@@ -29,7 +29,7 @@ from workbench.amqp010.commands import (
     MessageTransfer,
 )
 from workbench.amqp010.composite import Command
-from workbench.amqp010.connection import Connection, ConnectionSettings, ItemScope
+from workbench.amqp010.connection import Connection, ConnectionSettings
 from workbench.amqp010.controls import ConnectionOpenOk
 from workbench.amqp010.events import (
     CommandReceived,
@@ -40,6 +40,7 @@ from workbench.amqp010.events import (
 )
 from workbench.amqp010.frame import Headers, WireItem
 from workbench.amqp010.ranges import on_wire
+from workbench.amqp010.scope import ItemScope
 from workbench.amqp010.session import Session
 from workbench.amqp010.states import SessionState
 from workbench.amqp010.structs import DeliveryProperties
@@ -469,7 +470,7 @@ class Client010:
         for task in self.tasks.values():
             session = task.session
             if found is not None and session is not None and session.ordinal == found.session:
-                return found._replace(ledger=found.ledger | task.ledger())
+                return found._replace(ledger=(found.ledger or {}) | task.ledger())
         return found
 
     # -- inside -------------------------------------------------------------------------------

@@ -419,14 +419,17 @@ class _Run:
         names = [name for name in self.connections if name is not None]
         for found in _about_time(self.time, names):
             yield Unknown(run=self.name, **found)
+        # A queue is on no connection, and tells of what all of them lead to.
+        queues = "inside" in self.connections.get(None, ())
         for name in names:
             connection = self.connections[name]
-            for found in _about_place(connection):
+            inside = queues or "inside" in connection
+            for found in _about_place(connection, inside=inside):
                 yield Unknown(run=self.name, connection=name, **found)
             for key, link in self.links.items():
                 if key[0] == name:
                     place: dict[str, Any] = dict(zip(_SCOPES, key, strict=True))
-                    for found in _about_link(link, key, connection):
+                    for found in _about_link(link, key, connection, inside=inside):
                         yield Unknown(run=self.name, **place, **found)
 
 
@@ -480,10 +483,10 @@ def _about_time(time: _Time, connections: Iterable[str]) -> Iterator[Finding]:
         )
 
 
-def _about_place(seen: _Connection) -> Iterator[Finding]:
+def _about_place(seen: _Connection, *, inside: bool) -> Iterator[Finding]:
     """What one connection does not tell."""
     yield from _vantage(seen)
-    if "inside" not in seen:
+    if not inside:
         yield _found(
             "inside",
             "queue depth, the broker's own credit, its disks; what applications do",
@@ -581,7 +584,9 @@ def _octets(seen: _Connection, peer: str) -> Iterator[Finding]:
         )
 
 
-def _about_link(link: _Link, key: tuple[Any, ...], connection: _Connection) -> Iterator[Finding]:
+def _about_link(
+    link: _Link, key: tuple[Any, ...], connection: _Connection, *, inside: bool
+) -> Iterator[Finding]:
     """What one link does not tell."""
     _, session, name, sender, _ = key
     yield from _attach(link, name, sender)
@@ -589,7 +594,7 @@ def _about_link(link: _Link, key: tuple[Any, ...], connection: _Connection) -> I
     if "transfer" in link and "own" not in link:
         yield _waiting(link, sender)
     settled = link.rows("settled")
-    if settled and "inside" not in connection:
+    if settled and not inside:
         yield _found(
             "confirmed",
             f"whether a queue has taken {settled:,} of {link.rows('transfer'):,} messages"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from workbench.amqp010.connection import Connection, ConnectionSettings, ItemScope
+from workbench.amqp010.connection import Connection, ConnectionSettings
 from workbench.amqp010.errors import CloseCode, DecodeError
 from workbench.amqp010.events import (
     CommandReceived,
@@ -16,6 +16,7 @@ from workbench.amqp010.events import (
     Violation,
 )
 from workbench.amqp010.frame import WireItem
+from workbench.amqp010.scope import ItemScope
 from workbench.amqp010.session import Session
 from workbench.broker import Broker
 from workbench.broker.queue_process import QueueProcess

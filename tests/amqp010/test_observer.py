@@ -1,0 +1,53 @@
+"""What a watcher of a connection counts is what its ends count themselves."""
+
+import pytest
+
+from workbench.amqp010.frame import decode_frame
+from workbench.amqp010.observer import ConnectionObserver
+from workbench.scenarios.run import run
+
+
+def played():
+    """A producer with a window fills a queue above its watermark; a consumer empties it."""
+    begun = run("qpid", "qpid-cpp", {"window": 4})
+    return begun.then("publish", count=30).then("accept", count=14).then("accept", count=16).rows
+
+
+def seen(rows, vantage, observer):
+    """Each frame that an end has logged, and what the observer says of it."""
+    for row in rows:
+        if row.is_frame and row.vantage == vantage and row.kind != "protocol-header":
+            yield row, observer.see(decode_frame(row.raw), row.from_peer == "client")
+
+
+def test_behind_a_socket_a_client_s_counters_are_worked_out():
+    """Its session, and its commands that the broker has not completed, at each of its frames."""
+    rows = played()
+    names = {row.vantage for row in rows if row.is_frame} - {"broker"}
+    counts = []
+    for name in names:
+        for row, scope in seen(rows, name, ConnectionObserver(of_client=True)):
+            assert scope.session == row.session
+            assert scope.destination is None
+            if not scope.unknown and scope.session is not None and row.ledger:
+                assert scope.ledger["incomplete_commands"] == row.ledger["incomplete_commands"], row
+                counts.append(scope.ledger["incomplete_commands"])
+    assert len(names) == 2
+    assert max(counts) > 4
+    assert len(counts) > 100
+
+
+@pytest.mark.parametrize("field", ["credit_messages", "credit_octets"])
+def test_a_subscription_s_credit_is_the_broker_s(field):
+    """At each frame that is about one."""
+    rows = played()
+    connections = {row.connection for row in rows if row.is_frame}
+    told = []
+    for connection in connections:
+        its = [row for row in rows if row.connection == connection]
+        for row, scope in seen(its, "broker", ConnectionObserver()):
+            if row.link is not None and row.kind != "message.cancel":
+                assert (scope.session, scope.destination) == (row.session, row.link)
+                assert scope.ledger[field] == row.ledger[field], row
+                told.append(row.ledger[field])
+    assert len(told) > 30

@@ -277,6 +277,9 @@ class Inside:
             queue, self.ready[queue] = arguments[0], arguments[1]
             self._row("settle", queue=queue, vantage=f"queue:{queue}",
                       ledger={"queue_ready": arguments[1]})  # fmt: skip
+        elif kind == "replica":  # its own picture of the queue, which may be behind
+            self._row("apply", queue=arguments[0], vantage=f"queue:{arguments[0]}@n2",
+                      ledger={"queue_ready": arguments[1]})  # fmt: skip
         elif kind == "disconnect":
             self.gets.clear()
             self._row(kind, vantage="client:c1")
@@ -326,6 +329,7 @@ INSIDE = [
     *(("basic.deliver", one) for one in CONSUMERS for _ in range(6)),
     *(("basic.ack", one) for one in CONSUMERS),
     *(("queue", queue, ready) for queue in "qr" for ready in (0, 1, 5)),
+    *(("replica", queue, ready) for queue in "qr" for ready in (0, 5)),
     *(("basic.consume", one, queue) for one in CONSUMERS for queue in "qr"),
     *(("basic.cancel", one) for one in CONSUMERS),
     *(("channel.close", number) for number in (1, 2)), ("disconnect",),

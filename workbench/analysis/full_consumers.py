@@ -93,9 +93,10 @@ def _at() -> Column:
 
 
 def _queues(trace: DataFrame) -> DataFrame:
-    """What queues have told of the messages that are ready in them."""
+    """What queues have told of the messages that are ready in them; a replica may be behind."""
     ready = F.col("ledger.queue_ready").alias("ready")
-    return trace.where("ledger.queue_ready is not null").select("run", "queue", _at(), ready)
+    own = F.col("vantage") == F.concat(F.lit("queue:"), "queue")
+    return trace.where(own & ready.isNotNull()).select("run", "queue", _at(), ready)
 
 
 def _consumed(consumers: DataFrame) -> DataFrame:

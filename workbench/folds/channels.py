@@ -553,6 +553,8 @@ class Starved:
         """The next row; gives what it ends."""
         ready = (row.ledger or {}).get("queue_ready")
         if ready is not None:
+            if row.vantage != f"queue:{row.queue}":
+                return []  # a replica's own picture, which may be behind
             queue = row.run, row.queue
             self._told.setdefault(row.run, row.seq)
             self._ready[queue] = ready

@@ -58,6 +58,20 @@ def test_a_row_of_each_answer_opens(question: str, rows: list[Any], trace: Path)
         assert found.start == fold(mine[: found.rows[0].seq])
 
 
+@pytest.mark.parametrize("name", ["credit", "overload"])
+def test_each_stall_opens_where_it_begins(name: str, tmp_path: Path) -> None:
+    """That may be the word of a queue, which is on no connection."""
+    rows = run(name).rows
+    path = tmp_path / "t.parquet"
+    files.write(path, rows)
+    held = folds.stalls(rows)
+    assert held
+    for stall in held:
+        assert cut_row(stall._asdict(), path, around=1).seq == stall.seq
+    begins = {rows[stall.seq].connection for stall in held}
+    assert (None in begins) is (name == "overload")
+
+
 def test_a_row_of_a_whole_link_opens_where_it_was_worst(tmp_path: Path) -> None:
     """The longest time without credit, the slowest answer: as the answer itself measured it."""
     played = run("credit", "rmq4.3", {"messages": 300, "initial_delivery_count": 2**32 - 5})

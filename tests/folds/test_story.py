@@ -5,9 +5,12 @@ from dataclasses import replace
 import pytest
 
 from tests.analysis.runs import CAPTURES, acted, capture_rows, without
+from tests.folds.test_channels import Inside
 from workbench import folds
 from workbench.capture.importer import import_capture
+from workbench.folds.channels import prefetch
 from workbench.folds.story import Packets, story
+from workbench.scenarios.run import run
 
 
 def lost(rows, *, end):
@@ -203,6 +206,34 @@ def test_a_trace_that_tells_of_its_connections_knows_who_waits_at_its_end():
         (link,) = story(others).links
         assert not any(one.lasts for one in link.intervals)
         assert "still waits" not in " ".join(link.more)
+
+
+def test_who_is_known_to_wait_at_the_end_is_not_told_as_one_who_may():
+    """The consumer is full a second longer than a message has waited for it."""
+    rows = run("overload").rows
+    full = next(row["seq"] for row in prefetch(rows) if row["full"])
+    waits = next(row.seq for row in rows[full:] if (row.ledger or {}).get("queue_ready"))
+    connection = rows[full].connection
+    made = replace(rows[0], event="connect", connection=connection, frame=None, frame_id=None)
+    told = story([made, *lost(rows, end=waits + 2)])
+    link, worst = told.worst
+    assert (worst.what, worst.seq, worst.stall) == ("prefetch", waits, True)
+    (other,) = (one for one in link.intervals if one.lasts and not one.stall)
+    assert other.lasted_us > worst.lasted_us
+    assert told.lasting is None
+    assert link.more[-1] == "When the trace ends it still waits."
+
+
+def test_two_consumers_of_a_channel_that_wait_alike_are_two_stalls():
+    """One message for both is there: the same row begins both, and the same one ends both."""
+    its = Inside()
+    for act in (("basic.consume", (1, "a"), "q"), ("basic.consume", (1, "b"), "q"),
+                *(("basic.deliver", (1, tag)) for tag in "abab"), ("queue", "q", 1),
+                ("queue", "q", 0)):  # fmt: skip
+        its.act(*act)
+    assert len(folds.stalls(its.rows)) == 2
+    (brake,) = story(its.rows).brakes
+    assert (brake.brake, brake.stalls) == ("prefetch", 2)
 
 
 def test_a_grant_in_the_last_row_has_ended_the_wait():

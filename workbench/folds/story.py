@@ -282,26 +282,26 @@ def _still_open(rows: Sequence[Row]) -> set[str]:
     return found
 
 
-def _stalled(rows: Sequence[Row], still_open: Set[str], end_us: int) -> dict[Stall, bool]:
+def _stalled(rows: Sequence[Row], still_open: Set[str], end_us: int) -> list[tuple[Stall, bool]]:
     """The stalls, and whether each had not ended when the trace did."""
-    found: dict[Stall, bool] = {}
+    found: list[tuple[Stall, bool]] = []
     for stall, unended in with_ends(rows):
         lasts = unended and stall.connection in still_open
-        found[stall._replace(end_us=end_us) if lasts else stall] = lasts
+        found.append((stall._replace(end_us=end_us) if lasts else stall, lasts))
     # What took no time held nobody: a clock that is coarse, or goes back, would show it as a wait.
-    return {one: lasts for one, lasts in found.items() if one.end_us > one.start_us}
+    return [its for its in found if its[0].end_us > its[0].start_us]
 
 
 def _links(
     rows: Sequence[Row],
-    stalled: Mapping[Stall, bool],
+    stalled: Sequence[tuple[Stall, bool]],
     broken: Sequence[Mapping[str, Any]],
     packets: Packets,
     end_us: int,
 ) -> Iterator[LinkStory]:
     found: dict[LinkKey, list[Interval]] = {}
     places = {row.seq: row for row in rows}
-    for stall, lasts in stalled.items():
+    for stall, lasts in stalled:
         interval = Interval(
             what=stall.brake, start_us=stall.start_us, end_us=stall.end_us, seq=stall.seq,
             stall=True, lasts=lasts,
@@ -319,7 +319,7 @@ def _links(
     no_room = _no_room(rows, packets, end_us)
     by_link = {
         LinkKey(*(getattr(link, name) for name in LinkKey._fields)): link
-        for link in summaries(rows, list(stalled), broken)
+        for link in summaries(rows, [stall for stall, _ in stalled], broken)
     }
     missing: dict[tuple[str, str | None], list[Row]] = {}
     for row in rows:

@@ -26,7 +26,7 @@ def test_behind_a_socket_a_client_s_counters_are_worked_out():
     names = {row.vantage for row in rows if row.is_frame} - {"broker"}
     counts = []
     for name in names:
-        for row, scope in seen(rows, name, ConnectionObserver(of_client=True)):
+        for row, scope in seen(rows, name, ConnectionObserver(end="client")):
             assert scope.session == row.session
             assert scope.destination is None
             if not scope.unknown and scope.session is not None and row.ledger:

@@ -14,7 +14,7 @@ from tests.frontends.rig091 import Rig091
 from workbench import folds, presets
 from workbench.amqp091.methods import BasicConsume, QueueDeclare
 from workbench.capture.importer import import_capture
-from workbench.folds.channels import full, prefetch
+from workbench.folds.consumers import full, prefetch
 from workbench.folds.latency import latency
 from workbench.folds.stalls import stalls
 from workbench.folds.story import story

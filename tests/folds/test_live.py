@@ -13,7 +13,7 @@ import pytest
 from tests.analysis.runs import capture_rows, scenario_rows
 from tests.folds.test_channels import captured, flooded, windowed
 from workbench import folds
-from workbench.folds.channels import prefetch
+from workbench.folds.consumers import prefetch
 from workbench.folds.live import FORGET_US, LiveFold
 from workbench.folds.stalls import stalls
 from workbench.trace.schema import Row

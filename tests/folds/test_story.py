@@ -8,7 +8,7 @@ from tests.analysis.runs import CAPTURES, acted, capture_rows, without
 from tests.folds.test_channels import Inside
 from workbench import folds
 from workbench.capture.importer import import_capture
-from workbench.folds.channels import prefetch
+from workbench.folds.consumers import prefetch
 from workbench.folds.story import Packets, story
 from workbench.scenarios.run import run
 

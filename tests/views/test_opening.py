@@ -45,6 +45,16 @@ def scene_of(widget: Any) -> dict[str, Any]:
 QUESTIONS = ("windows", "grants", "latency", "throughput", "violations")
 
 
+def test_a_row_of_a_connection_that_names_a_queue_is_that_connection_s(tmp_path: Path) -> None:
+    """Only what a queue itself tells may be about another one."""
+    rows = run("overload").rows
+    path = tmp_path / "t.parquet"
+    files.write(path, rows)
+    row = next(row for row in rows if row.queue and row.connection)
+    with pytest.raises(TraceFileError, match="it tells of connection c77"):
+        cut_row({"run": row.run, "seq": row.seq, "connection": "c77"}, path)
+
+
 @pytest.mark.parametrize("question", QUESTIONS)
 def test_a_row_of_each_answer_opens(question: str, rows: list[Any], trace: Path) -> None:
     """At a row of its run, connection and link, with the state of a replay."""

@@ -51,7 +51,7 @@ from .frame import (
     control_frame,
     frames_of,
 )
-from .scope import ItemScope
+from .scope import NOWHERE, ItemScope
 from .session import Session
 from .states import CLIENT, CONNECTION_TABLE, SERVER, SPEAKERS, ConnectionState, SessionState
 
@@ -217,17 +217,17 @@ class Connection:
         if not early:
             self.send_control(0, ConnectionClose(code, text.encode()[:255].decode(errors="ignore")))
 
-    def scope(self, item: WireItem) -> ItemScope | None:
+    def scope(self, item: WireItem) -> ItemScope:
         """What a frame that was just sent or applied concerns, with this end's counters."""
         if isinstance(item, ProtocolHeader):
-            return None
+            return NOWHERE
         session = self.channels.get(item.channel)
         if session is None or not self.opened:
-            return None
+            return NOWHERE
         name = getattr(item.content, "destination", None)
         found = session.subscriptions.get(name) if name is not None else None
         if found is None:
-            return ItemScope(session.ordinal, None, False, session.ledger())
+            return ItemScope(session.ordinal, ledger=session.ledger())
         return ItemScope(session.ordinal, name, True, session.ledger() | found.ledger())
 
     # -- what the peer says ---------------------------------------------------------------------

@@ -23,6 +23,7 @@ from .credit import Subscription
 from .frame import FRAME_HEADER_SIZE, Frame, ProtocolHeader, SegmentType, WireItem, encode_item
 from .ranges import RangeSet, nearest
 from .scope import NOWHERE, ItemScope
+from .states import CLIENT
 from .values import SequenceSet
 
 __all__ = ["ConnectionObserver"]
@@ -56,7 +57,7 @@ class _Session:
         commands: by whether the client sends them.
         subscriptions: by destination, as the broker sends under them.
         transfers: messages sent under one and not completed, with their octets so far.
-        open: the destination whose message is under way.
+        open: the number of the message that is under way.
     """
 
     ordinal: int
@@ -71,21 +72,87 @@ class _Session:
         self.subscriptions.clear()
         self.transfers.clear()
 
+    def take(self, item: Frame, from_client: bool, size: int | None) -> str | None:
+        """Work a frame into the books; the destination that it concerns."""
+        content = item.content
+        mine, other = self.commands[from_client], self.commands[not from_client]
+        match content:
+            case SessionCommandPoint(command_id=first):
+                mine.sent = first or 0
+            case SessionCompleted(commands=commands) if other.sent is not None:
+                for low, high in (commands or SequenceSet()).ranges:
+                    first, last = nearest(low, other.sent), nearest(high, other.sent)
+                    for begin, end in other.incomplete.remove(first, last):
+                        self._completed(begin, end)
+        if item.segment_type == SegmentType.COMMAND and item.first_frame and mine.sent is not None:
+            mine.incomplete.add(mine.sent, mine.sent)
+            mine.sent += 1
+        link = getattr(content, "destination", None)
+        if isinstance(content, Command) and link is not None:
+            self._credit(content, mine)
+        elif item.segment_type in (SegmentType.HEADER, SegmentType.BODY) and not from_client:
+            self._octets((len(encode_item(item)) if size is None else size) - FRAME_HEADER_SIZE)
+        return link if link in self.subscriptions else None
+
+    def _credit(self, command: Command, sent: _Commands) -> None:
+        """What a command does to a subscription."""
+        destination = str(command.destination)  # type: ignore[attr-defined]
+        if isinstance(command, MessageSubscribe):
+            self.subscriptions[destination] = Subscription.of(
+                destination, command.queue or "", command.accept_mode, command.acquire_mode
+            )
+        found = self.subscriptions.get(destination)
+        if found is None:
+            return
+        match command:
+            case MessageFlow(unit=CreditUnit.BYTE, value=value):
+                found.credit.octets.grant(value or 0)
+            case MessageFlow(value=value):
+                found.credit.messages.grant(value or 0)
+            case MessageSetFlowMode(flow_mode=mode):
+                found.credit.window = mode == FlowMode.WINDOW
+            case MessageStop():
+                found.credit.cancel()
+            case MessageCancel():
+                del self.subscriptions[destination]
+            case MessageTransfer():
+                found.credit.consume(0)
+                self.open = None if sent.sent is None else sent.sent - 1
+                if self.open is not None:
+                    self.transfers[self.open] = found, 0
+
+    def _octets(self, octets: int) -> None:
+        """Of a message that is under way so many octets more have been sent."""
+        if self.open is None or self.open not in self.transfers:
+            return
+        found, before = self.transfers[self.open]
+        self.transfers[self.open] = found, before + octets
+        balance = found.credit.octets
+        if not balance.unlimited and found.credit.window:
+            balance.used += octets
+        elif not balance.unlimited:
+            balance.allocated -= octets
+
+    def _completed(self, first: int, last: int) -> None:
+        for number in [one for one in self.transfers if first <= one <= last]:
+            found, octets = self.transfers.pop(number)
+            found.credit.move(octets)
+
 
 class ConnectionObserver:
     """Follows one AMQP 0-10 connection.
 
     Args:
-        of_client: the counters are always those of the client's end, which stands behind a socket
-            and shows none; else those of the end that sent the frame.
+        end: `client` or `broker` to shadow that end: the counters are always its own; None gives
+            those of the end that sent the frame.
 
     Attributes:
         sessions_seen: how many sessions it has met.
     """
 
-    def __init__(self, *, of_client: bool = False) -> None:
+    def __init__(self, end: str | None = None) -> None:
         self.sessions_seen = 0
-        self._of_client = of_client
+        self._end = end
         self._sessions: dict[int, _Session] = {}
 
     def see(self, item: WireItem, from_client: bool, size: int | None = None) -> ItemScope:
@@ -104,89 +171,20 @@ class ConnectionObserver:
             self.sessions_seen += 1
             self._sessions[item.channel] = _Session(self.sessions_seen)
         session = self._sessions[item.channel]
-        destination = _take(session, item, from_client, size)
+        destination = session.take(item, from_client, size)
         if isinstance(content, SessionDetached):
             del self._sessions[item.channel]
-        mine = session.commands[from_client or self._of_client]
+        of_client = from_client if self._end is None else self._end == CLIENT
+        mine = session.commands[of_client]
         known = mine.sent is not None
         ledger = {INCOMPLETE: len(mine.incomplete)} if known else {}
         unknown = () if known else (INCOMPLETE,)
-        if destination is None or self._of_client:  # which keeps no count of what it has granted
-            return ItemScope(session.ordinal, None, False, ledger, unknown)
+        if destination is None or self._end == CLIENT:  # it keeps no count of what it has granted
+            return ItemScope(session.ordinal, ledger=ledger, unknown=unknown)
         ledger |= session.subscriptions[destination].ledger()
-        return ItemScope(session.ordinal, destination, not from_client, ledger, unknown)
+        return ItemScope(session.ordinal, destination, not of_client, ledger, unknown)
 
     def lost(self) -> None:
         """Octets of a peer gave no frame: commands may have been among them."""
         for session in self._sessions.values():
             session.lost()
-
-
-def _take(session: _Session, item: Frame, from_client: bool, size: int | None) -> str | None:
-    """Work a frame into the books; the destination that it concerns."""
-    content = item.content
-    mine, other = session.commands[from_client], session.commands[not from_client]
-    match content:
-        case SessionCommandPoint(command_id=first):
-            mine.sent = first or 0
-        case SessionCompleted(commands=commands) if other.sent is not None:
-            for low, high in (commands or SequenceSet()).ranges:
-                first, last = nearest(low, other.sent), nearest(high, other.sent)
-                for begin, end in other.incomplete.remove(first, last):
-                    _completed(session, begin, end)
-    if item.segment_type == SegmentType.COMMAND and item.first_frame and mine.sent is not None:
-        mine.incomplete.add(mine.sent, mine.sent)
-        mine.sent += 1
-    link = getattr(content, "destination", None)
-    if isinstance(content, Command) and link is not None:
-        _credit(session, content, mine)
-    elif item.segment_type in (SegmentType.HEADER, SegmentType.BODY) and not from_client:
-        _octets(session, (len(encode_item(item)) if size is None else size) - FRAME_HEADER_SIZE)
-    return link if link in session.subscriptions else None
-
-
-def _credit(session: _Session, command: Command, sent: _Commands) -> None:
-    """What a command does to a subscription."""
-    destination = str(command.destination)  # type: ignore[attr-defined]
-    if isinstance(command, MessageSubscribe):
-        session.subscriptions[destination] = Subscription.of(
-            destination, command.queue or "", command.accept_mode, command.acquire_mode
-        )
-    found = session.subscriptions.get(destination)
-    if found is None:
-        return
-    match command:
-        case MessageFlow(unit=CreditUnit.BYTE, value=value):
-            found.credit.octets.grant(value or 0)
-        case MessageFlow(value=value):
-            found.credit.messages.grant(value or 0)
-        case MessageSetFlowMode(flow_mode=mode):
-            found.credit.window = mode == FlowMode.WINDOW
-        case MessageStop():
-            found.credit.cancel()
-        case MessageCancel():
-            del session.subscriptions[destination]
-        case MessageTransfer():
-            found.credit.consume(0)
-            session.open = None if sent.sent is None else sent.sent - 1
-            if session.open is not None:
-                session.transfers[session.open] = found, 0
-
-
-def _octets(session: _Session, octets: int) -> None:
-    """Of a message that is under way so many octets more have been sent."""
-    if session.open is None or session.open not in session.transfers:
-        return
-    found, before = session.transfers[session.open]
-    session.transfers[session.open] = found, before + octets
-    balance = found.credit.octets
-    if not balance.unlimited and found.credit.window:
-        balance.used += octets
-    elif not balance.unlimited:
-        balance.allocated -= octets
-
-
-def _completed(session: _Session, first: int, last: int) -> None:
-    for number in [one for one in session.transfers if first <= one <= last]:
-        found, octets = session.transfers.pop(number)
-        found.credit.move(octets)

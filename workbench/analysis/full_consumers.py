@@ -1,7 +1,7 @@
 """Consumers of AMQP 0-9-1 that have all that their prefetch allows while messages are ready.
 
 A trace from inside a broker tells both: the broker's rows of the consumer, and the rows of its
-queue. The plain fold is `folds/channels.py`, `Starved`.
+queue. The plain fold is `folds/consumers.py`, `Starved`.
 """
 
 from __future__ import annotations

@@ -16,8 +16,9 @@ from typing import Any
 
 from workbench.trace.schema import OBSERVED, RECEIVED, Row
 
-from .channels import Channels, prefetch_row
+from .channels import Channels
 from .checkpointed import from_json, to_json
+from .consumers import prefetch_row
 from .counters import Counters, Limit, LinkState
 from .intervals import Mark
 from .stalls import PARTS as STALL_PARTS

@@ -8,8 +8,8 @@ from typing import Any
 
 from workbench.trace.schema import Row
 
-from .channels import prefetch
 from .compare import compare
+from .consumers import prefetch
 from .credit import CreditRow, credit_rows
 from .grants import grants
 from .latency import latency

@@ -10,7 +10,8 @@ from workbench import serial
 from workbench.trace.fields import FRAME_PROTOCOLS
 from workbench.trace.schema import BROKER, CLIENT, OBSERVED, OWN, Row
 
-from .channels import INTERNAL, LATER, LINKLESS, Channels, Held, Starved, Tally, Told
+from .channels import INTERNAL, LATER, LINKLESS, Channels, Held, Tally, Told
+from .consumers import Starved
 from .counters import Counters, LinkState
 from .credit import SENDER
 from .vantage import PEERS, End, LinkKey, ends, link_key, value
@@ -436,5 +437,5 @@ def with_ends(rows: Iterable[Row], prompt_us: int = PROMPT_US) -> list[tuple[Sta
 
 
 def _unended(stall: Stall, last_us: int) -> bool:
-    """Of those that the end of the rows gives: the others wait there for what proves them."""
+    """Whether one that only the rows' end gives was still on; the others had waited for proof."""
     return stall.release_frame_id is None and (stall.link is None or stall.end_us == last_us)

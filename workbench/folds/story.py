@@ -16,7 +16,7 @@ from workbench.trace.brakes import PREFETCH, QPID_WINDOW
 from workbench.trace.schema import BROKER, LOSSES, Row
 from workbench.trace.words import counted, duration, times
 
-from . import channels
+from . import channels, consumers
 from .credit import credit_rows
 from .grants import answers, gathered
 from .intervals import Mark, Span, took
@@ -309,7 +309,7 @@ def _links(
             and _none_waits(places[stall.seq], stall.link_sender),
         )  # fmt: skip
         found.setdefault(LinkKey(*stall[:6]), []).append(interval)  # type: ignore[arg-type]
-    credit, full = gathered(rows), channels.full(rows)
+    credit, full = gathered(rows), consumers.full(rows)
     granted = {tuple(row[name] for name in LinkKey._fields): row for row in answers(credit, rows)}
     closed: dict[tuple[Any, ...], list[tuple[Span, bool]]] = {
         (one.end.run, one.end.connection, one.session, one.end.peer): one.closed.told

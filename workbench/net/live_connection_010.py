@@ -26,7 +26,7 @@ class LiveConnection010(LiveConnection):
 
     def _make_end(self, listener: Listener) -> SocketEnd:
         return self._socket_end(
-            listener, FrameReader(), partial(ConnectionObserver, of_client=True), _opens
+            listener, FrameReader(), partial(ConnectionObserver, end="client"), _opens
         )
 
     def _accept(self, listener: Listener) -> Any:

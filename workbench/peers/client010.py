@@ -464,12 +464,12 @@ class Client010:
                 if task.session is not None and getattr(event, "session", None) is task.session:
                     task.handle(event)
 
-    def scope(self, item: WireItem, outgoing: bool) -> ItemScope | None:
+    def scope(self, item: WireItem, outgoing: bool) -> ItemScope:
         """What the frame concerns, with this client's counters."""
         found = self.amqp.scope(item)
         for task in self.tasks.values():
             session = task.session
-            if found is not None and session is not None and session.ordinal == found.session:
+            if session is not None and session.ordinal == found.session:
                 return found._replace(ledger=(found.ledger or {}) | task.ledger())
         return found
 

@@ -186,8 +186,8 @@ def _first(values: Mapping[str, Any], path: _Path, run: str) -> int:
 def _compare(values: Mapping[str, Any], found: Cut) -> None:
     """An answer of another trace may have the same run and seq; its frame and link tell."""
     # A queue is on no connection: what it tells may be about whoever waits for it.
-    names = ("frame_id", "connection") if found.row.queue is None else ("frame_id",)
-    for name in names:
+    of_queue = found.row.queue is not None and found.row.connection is None
+    for name in ("frame_id",) if of_queue else ("frame_id", "connection"):
         told, there = values.get(name), getattr(found.row, name)
         if told not in (None, there):
             raise StepError(

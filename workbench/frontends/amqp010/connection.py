@@ -107,7 +107,7 @@ class QpidConnection:
             self.amqp.answer(violation)
             self._forget_gone()
 
-    def scope(self, item: WireItem, outgoing: bool) -> ItemScope | None:
+    def scope(self, item: WireItem, outgoing: bool) -> ItemScope:
         """What the frame concerns, with the broker's counters."""
         return self.amqp.scope(item)
 

@@ -3,9 +3,9 @@
     python firefox.py /usr/bin/firefox-esr --headless ...
 
 Playwright drives a Firefox of its own making, and others over BiDi (channel `moz-firefox`). It then
-also sends a command that a Firefox may not know yet, such as the one for colour schemes, and gives
-up. So this program stands for the browser: it starts it and answers for it that such an emulation
-is done.
+also sends commands that a Firefox may not know yet, such as the one for colour schemes, and gives
+up. So this program stands for the browser: it starts it and answers for it that a command which the
+tests can do without is done.
 """
 
 import asyncio
@@ -18,6 +18,8 @@ from tornado.netutil import bind_sockets
 from tornado.web import Application
 from tornado.websocket import WebSocketHandler, websocket_connect
 
+# Unknown to Debian's Firefox 140, say: how a page is to look, where downloads go, answers' bodies.
+SPARED = ("emulation.", "network.addDataCollector", "browser.setDownloadBehavior")
 TOLD = re.compile(r"WebDriver BiDi listening on (ws://\S+)")
 LARGEST = 1 << 28  # octets of a message: screenshots go this way, too
 
@@ -26,15 +28,15 @@ class Between(WebSocketHandler):
     """One connection of Playwright's, passed on."""
 
     async def open(self):
-        self.emulations = set()
+        self.spared = set()
         self.browser = await websocket_connect(
             self.settings["browser"], on_message_callback=self.back, max_message_size=LARGEST
         )
 
     async def on_message(self, text):
         message = json.loads(text)
-        if message["method"].startswith("emulation."):
-            self.emulations.add(message["id"])
+        if message["method"].startswith(SPARED):
+            self.spared.add(message["id"])
         await self.browser.write_message(text)
 
     def back(self, text):
@@ -42,7 +44,7 @@ class Between(WebSocketHandler):
             self.close()
             return
         message = json.loads(text)
-        if message.get("error") == "unknown command" and message["id"] in self.emulations:
+        if message.get("error") == "unknown command" and message["id"] in self.spared:
             text = json.dumps({"type": "success", "id": message["id"], "result": {}})
         self.write_message(text)
 

@@ -61,7 +61,33 @@ def test_a_slice_counts_no_deliveries_for_it_has_not_seen_those_before():
         ]["facts"]
         for first in (0, 50)
     ]
-    assert facts == [["28 delivered"], []]
+    assert facts == [["28 delivered"], ["0 of 3 unacknowledged"]]
+
+
+def test_a_slice_tells_how_full_a_prefetch_is_whose_consumer_began_before_it():
+    """No line can be drawn; the broker still stands left, and the consumer that is full is told."""
+    rows = import_capture(FOLDER / "rmq43_q1_amqp091_prefetch_and_ack.pcapng").rows
+    doc = scene(cut_rows(rows[:26], 25, first=18), octets=False)
+    jsonschema.validate(doc, schema())
+    assert doc["lines"] == []
+    assert [(node["name"], node["role"]) for node in doc["nodes"]] == [
+        ("Broker", "sender"), ("Client", "receiver"),
+    ]  # fmt: skip
+    assert doc["idea"].startswith("A prefetch is a limit on deliveries")
+    facts = [state["nodes"]["client:c1"]["facts"] for state in resolved(doc)]
+    assert facts[-8:] == [[f"{n} of 3 unacknowledged"] for n in (2, 3, 3, 3, 2, 3, 3, 3)]
+
+
+def test_of_two_channels_the_fuller_one_is_told():
+    """Their sum would hide that one is full."""
+    rows = import_capture(FOLDER / "rmq43_q1_amqp091_prefetch_and_ack.pcapng").rows
+    told = set()
+    for state in resolved(scene(cut_rows(rows, 80, first=60), octets=False)):
+        one, other = (state["counters"][f"channel c1/{n} unacknowledged"][0] for n in (1, 2))
+        told.add((one, other or 0))
+        facts = state["nodes"]["client:c1"]["facts"]
+        assert facts == [f"{max(one, other or 0)} of 3 unacknowledged"]
+    assert {(2, 0), (0, 3)} <= told
 
 
 def test_of_many_clients_that_of_the_opened_row_is_drawn_with_what_holds_it():

@@ -21,6 +21,7 @@ from workbench.trace.schema import (
     RECEIVED,
     SENT,
     UNBLOCKED,
+    WIRE_VANTAGE,
     Row,
 )
 from workbench.trace.words import visible
@@ -136,11 +137,14 @@ class ChannelPicture(LinkPicture):
             if row.kind == "basic.deliver"
             and (row.ledger or {}).get("prefetch_count")
             and (found := consumer_of(row)) is not None
-            # Nobody knows how many deliveries there were before a cut.
-            and (walk.cut is None or found in begun)
         )
-        self.consumers = [PrefetchLine(one, walk) for one, _ in busy.most_common(2)]
-        self.idea = "prefetch" if self.consumers else "no-credit"
+        # Nobody knows how many deliveries there were before a cut.
+        counted = [one for one, _ in busy.most_common() if walk.cut is None or one in begun]
+        self.consumers = [PrefetchLine(one, walk) for one in counted[:2]]
+        self._delivers = bool(busy)
+        self.idea = "no-credit"
+        if busy:
+            self.idea = "prefetch" if self.consumers else "prefetch-cut"
         # There is room for few clients: that of the opened row, and those whose lines are drawn.
         opened = [] if walk.cut is None else [walk.cut.row.connection]
         wanted = [*opened, *(line.consumer.connection for line in self.consumers)]
@@ -190,11 +194,11 @@ class ChannelPicture(LinkPicture):
     def nodes(self) -> list[str]:
         """Who sends messages stands left: the broker, unless nobody consumes by a prefetch."""
         drawn = [name for name in self.clients if name in self._drawn]
-        return [BROKER, *drawn] if self.consumers else [*drawn, BROKER]
+        return [BROKER, *drawn] if self._delivers else [*drawn, BROKER]
 
     def role(self, node: str) -> str:
         """Who sends messages and who gets them."""
-        return "sender" if (node == BROKER) == bool(self.consumers) else "receiver"
+        return "sender" if (node == BROKER) == self._delivers else "receiver"
 
     def _names(self, left: str, wire: str | None) -> list[str]:
         return self._from(left)
@@ -229,6 +233,8 @@ class ChannelPicture(LinkPicture):
             gave = sum(self._published[wire] for wire in wires)
             facts = [say("fact.published", n=gave)] if gave else []
             facts += [say("fact.delivered", n=got)] if got or not gave else []
+        elif name != BROKER:
+            facts = self._unacknowledged(wires)
         state: Doc = {"facts": facts}
         if name != BROKER:
             held_by_alarm = not self._blocked.isdisjoint(wires)
@@ -246,11 +252,27 @@ class ChannelPicture(LinkPicture):
             }
         return state
 
+    def _unacknowledged(self, wires: set[str | None]) -> list[str]:
+        """How full a client's prefetch is, told where no line counts: of its fullest channel."""
+        told = [self._of_broker(channel) for channel in self._last if channel[0] in wires]
+        rooms = [
+            (one["unacknowledged"], one["prefetch_count"])
+            for one in told
+            if one.get("prefetch_count") and "unacknowledged" in one
+        ]
+        n, limit = max(rooms, key=lambda room: room[0] / room[1], default=(0, 0))
+        return [say("fact.unacknowledged", n=n, limit=limit)] if rooms else []
+
+    def _of_broker(self, channel: tuple[str | None, int | None]) -> Doc:
+        """A channel's counters as the broker has them, or as a capture shows them."""
+        told = self._last.get(channel, {})
+        return told.get(BROKER) or told.get(WIRE_VANTAGE) or {}
+
     def _counters(self) -> Doc:
         found: Doc = {}
         for connection, session in self._channels:
             told = self._last.get((connection, session), {})
-            broker = told.get(BROKER) or told.get("wire") or {}
+            broker = self._of_broker((connection, session))
             client = next((told[name] for name in told if name.startswith("client:")), {})
             for name in _COUNTERS:
                 ends = [shown(end, name) for end in (broker, client)]

@@ -4,8 +4,8 @@
 
 Playwright drives a Firefox of its own making, and others over BiDi (channel `moz-firefox`). It then
 also sends commands that a Firefox may not know yet, such as the one for colour schemes, and gives
-up. So this program stands for the browser: it starts it and answers for it that a command which the
-tests can do without is done.
+up. So this program stands in for the browser: it starts it, and where the browser does not know one
+of those that no test needs, it answers that it is done.
 """
 
 import asyncio
@@ -18,8 +18,8 @@ from tornado.netutil import bind_sockets
 from tornado.web import Application
 from tornado.websocket import WebSocketHandler, websocket_connect
 
-# Unknown to Debian's Firefox 140, say: how a page is to look, where downloads go, answers' bodies.
-SPARED = ("emulation.", "network.addDataCollector", "browser.setDownloadBehavior")
+# No test needs them, and Firefox 140 lacks some: how a page looks, bodies of responses, downloads.
+UNNEEDED = ("emulation.", "network.addDataCollector", "browser.setDownloadBehavior")
 TOLD = re.compile(r"WebDriver BiDi listening on (ws://\S+)")
 LARGEST = 1 << 28  # octets of a message: screenshots go this way, too
 
@@ -28,15 +28,15 @@ class Between(WebSocketHandler):
     """One connection of Playwright's, passed on."""
 
     async def open(self):
-        self.spared = set()
+        self.unneeded = set()
         self.browser = await websocket_connect(
             self.settings["browser"], on_message_callback=self.back, max_message_size=LARGEST
         )
 
     async def on_message(self, text):
         message = json.loads(text)
-        if message["method"].startswith(SPARED):
-            self.spared.add(message["id"])
+        if message["method"].startswith(UNNEEDED):
+            self.unneeded.add(message["id"])
         await self.browser.write_message(text)
 
     def back(self, text):
@@ -44,7 +44,7 @@ class Between(WebSocketHandler):
             self.close()
             return
         message = json.loads(text)
-        if message.get("error") == "unknown command" and message["id"] in self.spared:
+        if message.get("error") == "unknown command" and message["id"] in self.unneeded:
             text = json.dumps({"type": "success", "id": message["id"], "result": {}})
         self.write_message(text)
 

@@ -65,7 +65,7 @@ def test_a_slice_counts_no_deliveries_for_it_has_not_seen_those_before():
 
 
 def test_a_slice_tells_how_full_a_prefetch_is_whose_consumer_began_before_it():
-    """No line can be drawn; the broker still stands left, and the consumer that is full is told."""
+    """No line can be drawn; the broker stands left all the same, and its limit is told in words."""
     rows = import_capture(FOLDER / "rmq43_q1_amqp091_prefetch_and_ack.pcapng").rows
     doc = scene(cut_rows(rows[:26], 25, first=18), octets=False)
     jsonschema.validate(doc, schema())

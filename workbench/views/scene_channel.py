@@ -227,16 +227,10 @@ class ChannelPicture(LinkPicture):
     def node_state(self, name: str) -> Doc:
         """A party's words."""
         wires = {wire for wire, ends in self.wires.items() if name in ends}
-        facts = []
-        if name != BROKER and self.walk.from_start:
-            got = sum(self._delivered[wire] for wire in wires)
-            gave = sum(self._published[wire] for wire in wires)
-            facts = [say("fact.published", n=gave)] if gave else []
-            facts += [say("fact.delivered", n=got)] if got or not gave else []
-        elif name != BROKER:
-            facts = self._unacknowledged(wires)
-        state: Doc = {"facts": facts}
+        state: Doc = {"facts": []}
         if name != BROKER:
+            from_start = self.walk.from_start
+            state["facts"] = self._moved(wires) if from_start else self._unacknowledged(wires)
             held_by_alarm = not self._blocked.isdisjoint(wires)
             why = say("party.blocked", why=brakes.short(brakes.ALARM))
             state["blocked"] = why if held_by_alarm else None
@@ -252,8 +246,15 @@ class ChannelPicture(LinkPicture):
             }
         return state
 
-    def _unacknowledged(self, wires: set[str | None]) -> list[str]:
-        """How full a client's prefetch is, told where no line counts: of its fullest channel."""
+    def _moved(self, wires: set[str]) -> list[str]:
+        """How many messages a client has published and been delivered."""
+        got = sum(self._delivered[wire] for wire in wires)
+        gave = sum(self._published[wire] for wire in wires)
+        published = [say("fact.published", n=gave)] if gave else []
+        return published + ([say("fact.delivered", n=got)] if got or not gave else [])
+
+    def _unacknowledged(self, wires: set[str]) -> list[str]:
+        """How full the prefetch of a client's fullest channel is: known in a slice, too."""
         told = [self._of_broker(channel) for channel in self._last if channel[0] in wires]
         rooms = [
             (one["unacknowledged"], one["prefetch_count"])

@@ -58,12 +58,14 @@ class Page:
     console_errors: list[str] = field(default_factory=list)
     page_errors: list[str] = field(default_factory=list)
     outside: list[str] = field(default_factory=list)
+    calls: list[str] = field(default_factory=list, repr=False)
 
     def watch(self) -> None:
-        """Begin to collect errors and requests that leave this machine."""
+        """Begin to collect errors, requests that leave this machine, and calls about kernels."""
         self.page.on("console", self._on_console)
         self.page.on("pageerror", lambda error: self.page_errors.append(str(error)))
         self.page.on("request", self._on_request)
+        self.page.on("response", self._on_response)
 
     def _on_console(self, message) -> None:
         text = f"{message.text} ({message.location.get('url', '')})"
@@ -74,6 +76,11 @@ class Page:
         parts = urlsplit(request.url)
         if parts.scheme in ("http", "https", "ws", "wss") and parts.hostname != "127.0.0.1":
             self.outside.append(request.url)
+
+    def _on_response(self, answer) -> None:
+        path = urlsplit(answer.url).path
+        if path.startswith(("/api/kernels", "/api/sessions")):
+            self.calls.append(f"{time.time():.3f} {answer.request.method} {path} {answer.status}")
 
     def assert_quiet(self) -> None:
         """Fail where the console or the page reported an error, or a request went outside."""
@@ -337,6 +344,10 @@ def lab_page(chromium, lab_url, lab_root, home, private_jupyter) -> Iterator[Lab
         lab = LabPage(page=page, url=lab_url, root=lab_root)
         lab.watch()
         yield lab
+        # Of a test that fails, pytest shows this: whose fault it was, page, server or kernel.
+        log = (lab_root / "jupyterlab.log").read_text(encoding="utf-8")
+        told = [*lab.console_errors, *lab.page_errors, *lab.calls, log[-3000:]]
+        sys.stdout.write("\n".join(told))
     end_sessions(lab_url)
     # A theme that the test chose is a setting of the server: the next test begins with light.
     settings = Path(private_jupyter["JUPYTER_CONFIG_DIR"]) / "lab" / "user-settings"

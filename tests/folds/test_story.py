@@ -123,7 +123,19 @@ def test_no_credit_is_called_enough_that_nobody_knows():
     ])  # fmt: skip
     assert told.worst is None
     assert told.headline.startswith("No stall can be proved: the trace never tells the credit")
-    assert (told.links, told.without_links[:4]) == ((), "None")
+    assert (told.links, told.without_links[:9]) == ((), "None that")
+
+
+@pytest.mark.parametrize(
+    "name", ["rmq43_b_consumer_credit.pcapng", "amqp091/rmq43_q1_amqp091_prefetch_and_ack.pcapng"]
+)
+def test_a_connection_on_which_nothing_was_sent_is_not_said_to_lack_its_beginning(name):
+    """Neither a link nor a message of it can be missing."""
+    rows = [row for row in import_capture(CAPTURES / name).rows if row.session is None]
+    told = story(rows)
+    assert (told.links, told.without_links) == (
+        (), "None: no link was attached, and no message was sent."
+    )  # fmt: skip
 
 
 def test_a_wait_in_which_octets_are_missing_is_doubted():

@@ -133,6 +133,7 @@ class Story:
             the worst: if messages were waiting, this is worse.
         untold: without a worst, of some link no row tells the credit: its attach, or each grant, is
             not in the trace.
+        unnamed: a frame is of a link whose attach is not in the trace.
     """
 
     run: str
@@ -143,12 +144,15 @@ class Story:
     worst: tuple[LinkStory, Interval] | None
     lasting: tuple[LinkStory, Interval] | None
     untold: bool
+    unnamed: bool
 
     @property
     def without_links(self) -> str:
         """What is to be said in the place of links; empty if there are some."""
         if self.links:
             return ""
+        if not self.unnamed:
+            return "None: no link was attached, and no message was sent."
         return (
             "None that can be named: no attach of one is in the trace. Capture from before the"
             " client connects."
@@ -233,13 +237,14 @@ def story_in_parts(parts: Iterable[Sequence[Row]], packets: Packets, last_us: in
     end_us = max(last_us, packets.until_us)
     links: list[LinkStory] = []
     problems: list[Wrong] = []
-    run, begin_us, untold = "", end_us, False
+    run, begin_us, untold, unnamed = "", end_us, False, False
     for rows in parts:
         known = replace(packets, still_open=packets.still_open | _still_open(rows))
         stalled, broken = _stalled(rows, known.still_open, end_us), violations(rows)
         links += _links(rows, stalled, broken, known, end_us)
         problems += wrong(rows, broken)
         untold = untold or (not any(link.intervals for link in links) and _is_untold(rows))
+        unnamed = unnamed or (not links and any(map(_is_unnamed, rows)))
         for row in rows[:1]:
             run, begin_us = row.run, min(begin_us, row.t_us)
     links.sort(key=lambda link: tuple(map(str, link.key)))
@@ -265,6 +270,7 @@ def story_in_parts(parts: Iterable[Sequence[Row]], packets: Packets, last_us: in
         worst=worst,
         lasting=lasting,
         untold=untold and worst is None,
+        unnamed=unnamed,
     )
 
 
@@ -367,6 +373,11 @@ def _is_untold(rows: Sequence[Row]) -> bool:
     for row in credit_rows(rows):
         told[row[:6]] = told.get(row[:6], False) or row.known
     return not all(told.values())
+
+
+def _is_unnamed(row: Row) -> bool:
+    """Its frame has a handle, and nobody knows whose."""
+    return row.link is None and row.fields.get("handle") is not None
 
 
 def _advice(link: LinkSummary, held: Sequence[Interval], whole: LinkKey | None) -> str:

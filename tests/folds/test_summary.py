@@ -66,12 +66,27 @@ def test_the_advice_tells_who_waited_how_long_why_and_what_to_change(
     said = folds.advice(
         {
             "link": "l", "link_sender": "broker", "stalls": 2, "longest_us": longest_us,
-            "longest_brake": brake, "at_zero_us": 10_000, "lasted_us": 20_000,
-            "violations": violations,
+            "longest_brake": brake, "longest_seq": 9, "first_seq": 5, "at_zero_us": 10_000,
+            "lasted_us": 20_000, "violations": violations,
         }
     )  # fmt: skip
     assert text in said
     assert "\n" not in said
+
+
+@pytest.mark.parametrize(
+    ("capture", "words"),
+    [
+        ("rmq43_f_memory_alarm", "3.4 s for its first credit: a link has none until its receiver"),
+        ("rmq43_b_consumer_credit", "802 ms, was for credit: the receiver grants too little"),
+    ],
+)
+def test_who_waits_for_its_first_credit_is_not_told_that_it_gets_too_little(capture, words):
+    """A link has no credit from the beginning, however much its receiver is going to grant."""
+    rows = import_capture(CAPTURES / f"{capture}.pcapng").rows
+    (link,) = (one for one in folds.summarise(rows) if one.stalls)
+    assert words in link.advice
+    assert ("first" in words) == (link.longest_seq < link.first_seq)
 
 
 def test_a_wait_that_goes_on_after_the_last_frame_is_no_share_of_what_lies_before():
@@ -79,8 +94,8 @@ def test_a_wait_that_goes_on_after_the_last_frame_is_no_share_of_what_lies_befor
     said = folds.advice(
         {
             "link": "l", "link_sender": "broker", "stalls": 1, "longest_us": 25_000,
-            "longest_brake": "link-credit", "at_zero_us": 10_000, "lasted_us": 1_000_000,
-            "violations": 0,
+            "longest_brake": "link-credit", "longest_seq": 9, "first_seq": 5,
+            "at_zero_us": 10_000, "lasted_us": 1_000_000, "violations": 0,
         }
     )  # fmt: skip
     assert said.startswith("The broker waited 25 ms for credit")

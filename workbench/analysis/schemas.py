@@ -96,6 +96,7 @@ STALLS = _answer(
 SUMMARY = _answer(
     *LINK_KEY,
     ("messages", _LONG, "deliveries that its sender began"),
+    ("first_seq", _LONG, "the row of the first of them"),
     ("at_zero_us", _LONG, "time with link-credit 0"),
     ("lasted_us", _LONG, "time from its first frame to its last"),
     ("stalls", _LONG, "how often a sender with something to send was held"),

@@ -48,6 +48,7 @@ def summary(chunks: Chunks = Chunks()) -> Transformer:  # noqa: B008
         )
         links = rows.groupBy(*LINK).agg(
             F.count(F.when(first, 1)).alias("messages"),
+            F.min(F.when(first, F.col("seq"))).alias("first_seq"),
             F.sum(F.when(then["left"] == 0, passed).otherwise(0)).alias("at_zero_us"),
             F.sum(passed).alias("lasted_us"),
         )
@@ -69,6 +70,7 @@ def summary(chunks: Chunks = Chunks()) -> Transformer:  # noqa: B008
         return _beside(_beside(links, held), broken).select(
             *LINK,
             "messages",
+            "first_seq",
             "at_zero_us",
             "lasted_us",
             F.coalesce("stalls", F.lit(0)).alias("stalls"),
@@ -84,11 +86,13 @@ def summary(chunks: Chunks = Chunks()) -> Transformer:  # noqa: B008
 def _on_channels(trace: DataFrame, found: DataFrame) -> DataFrame:
     """What stands for a link without links: what was sent on it, or what was held."""
     held = found.where("link is null").select(
-        *LINK, F.lit(None).cast("long").alias("t_us"), F.lit(False).alias("begins")
-    )
+        *LINK, *(F.lit(None).cast("long").alias(name) for name in ("seq", "t_us")),
+        F.lit(False).alias("begins"),
+    )  # fmt: skip
     rows = content(trace).select(held.columns).unionByName(held)
     return rows.groupBy(*LINK).agg(
         F.sum(F.col("begins").cast("long")).alias("messages"),
+        F.min(F.when(F.col("begins"), F.col("seq"))).alias("first_seq"),
         F.lit(0).cast("long").alias("at_zero_us"),
         F.coalesce(F.max("t_us") - F.min("t_us"), F.lit(0)).alias("lasted_us"),
     )

@@ -91,6 +91,7 @@ class Carried:
     Attributes:
         key: whose they are.
         first, last: the first and the last frame of a message.
+        begun: the row with which the first message begins; None: all that began before.
         messages: how many.
         frames: of them: method, header, bodies.
     """
@@ -98,6 +99,7 @@ class Carried:
     key: LinkKey
     first: Row
     last: Row
+    begun: Row | None = None
     messages: int = 0
     frames: int = 0
 
@@ -110,7 +112,9 @@ def carried(rows: Iterable[Row]) -> list[Carried]:
         if key is not None:
             one = found.setdefault(key, Carried(key=key, first=row, last=row))
             one.last = row
-            one.messages += begins(row)
+            if begins(row):
+                one.begun = one.begun or row
+                one.messages += 1
             one.frames += 1
     return list(found.values())
 

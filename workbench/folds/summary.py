@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from typing import Any
 
-from workbench.trace.brakes import LINK_CREDIT
+from workbench.trace.brakes import LINK_CREDIT, UNCONFIRMED
 from workbench.trace.schema import Row
 from workbench.trace.words import counted, duration, times
 
@@ -26,6 +27,7 @@ class LinkSummary:
     Attributes:
         run: the run, and so on for the key.
         messages: deliveries that its sender began.
+        first_seq: the row of the first of them; None if there is none.
         at_zero_us: time with link-credit 0, from its first frame to its last.
         lasted_us: time from its first frame to its last.
         stalls: how often a sender with something to send was held.
@@ -43,6 +45,7 @@ class LinkSummary:
     link_sender: str | None
     attach_no: int | None
     messages: int = 0
+    first_seq: int | None = None
     at_zero_us: int = 0
     lasted_us: int = 0
     stalls: int = 0
@@ -100,11 +103,14 @@ def summaries(
         first = count is not None and credit.delivery_count not in (None, count)
         if row.kind == "transfer" and (first or count is None):
             link.messages += 1
+            link.first_seq = credit.seq if link.first_seq is None else link.first_seq
         before[key] = (row.t_us, credit.link_credit, credit.delivery_count)
     for one in carried(rows):
         found[one.key] = LinkSummary(
-            **one.key._asdict(), messages=one.messages, lasted_us=one.last.t_us - one.first.t_us
-        )
+            **one.key._asdict(), messages=one.messages,
+            first_seq=None if one.begun is None else one.begun.seq,
+            lasted_us=one.last.t_us - one.first.t_us,
+        )  # fmt: skip
     for stall in held:
         key = LinkKey(*stall[:6])  # type: ignore[arg-type]
         if key.link is None:  # of a connection without links, nothing may have been sent
@@ -170,6 +176,13 @@ _WAITED = {
 }
 """By brake: for what the sender waited, why, and what to change."""
 
+_FIRST = (
+    "for its first credit",
+    "a link has none until its receiver grants some",
+    "Let it grant as soon as the link is attached; a round trip remains",
+)
+"""The same of a link that waited once, before its first message."""
+
 _STOPPED = (
     "for the broker to give it credit",
     "a queue above its maximum stops the sessions that publish to it",
@@ -193,8 +206,15 @@ def advice(link: Mapping[str, Any]) -> str:
         )
     if brake is None or not link["longest_us"]:  # a wait that took no time is none
         return "Nothing that is known to have been ready had to wait."
-    of_session = link["link"] is None and brake == LINK_CREDIT
-    waited, why, change = _STOPPED if of_session else _WAITED[brake]
+    waited, why, change = _WAITED[brake]
+    if brake == LINK_CREDIT and link["link"] is None:
+        waited, why, change = _STOPPED
+    elif (
+        brake == LINK_CREDIT
+        and link["stalls"] == 1  # of several the later ones can be helped
+        and link["longest_seq"] < (link["first_seq"] or math.inf)
+    ):
+        waited, why, change = _FIRST
     longest = duration(link["longest_us"])
     text = f"The {sender} waited {longest} {waited}"
     if link["stalls"] > 1:  # for one thing or another
@@ -203,6 +223,6 @@ def advice(link: Mapping[str, Any]) -> str:
     text += f": {why}. {change}."
     share = link["at_zero_us"] * 100 // (link["lasted_us"] or 1)
     # A wait that went on after the link's last frame is longer than what is counted up to that.
-    if share and waited == "for credit" and link["longest_us"] <= link["at_zero_us"]:
+    if share and brake in (LINK_CREDIT, UNCONFIRMED) and link["longest_us"] <= link["at_zero_us"]:
         text += f" The link had no credit for {share}% of its life."
     return text

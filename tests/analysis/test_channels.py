@@ -7,7 +7,6 @@ import pytest
 
 from tests.folds.test_channels import (
     INSIDE,
-    Inside,
     flooded,
     on_the_wire,
     renumbered,
@@ -44,11 +43,12 @@ def rows():
     ):
         name = f"{number} {change.__name__}"
         found += [dataclasses.replace(row, run=name) for row in change(draw, its)]
-    for number in range(30):
-        its = Inside(run=f"{number} inside")
-        for act in draw.choices(INSIDE, k=60):
-            its.act(*act)
-        found += its.rows
+    for inside, acts in INSIDE.items():
+        for number in range(30):
+            its = inside(run=f"{number} {inside.__name__}")
+            for act in draw.choices(acts, k=60):
+                its.act(*act)
+            found += its.rows
     found += [dataclasses.replace(row, run="overload") for row in run("overload").rows]
     return found + [dataclasses.replace(row, run="1.0") for row in run("credit").rows]
 
@@ -72,7 +72,7 @@ def test_a_question_is_the_fold_s(trace, rows, name):
             ("prefetch", "later-frames"), ("prefetch", "internal"), ("alarm", "internal"),
             ("credit-flow", "internal"),
             ("qpid-window", "internal"), ("qpid-window", "later-frames"),
-            ("link-credit", "internal"),
+            ("link-credit", "internal"), ("link-credit", "later-frames"),
         }  # fmt: skip
     same(collected(question(name)(chunks=CUT)(trace)), folded)
 

@@ -362,14 +362,14 @@ def test_a_folder_or_a_checkpoint_that_is_none_is_told(rows, tmp_path):
     follower(folder).poll()
     good = json.loads(state.read_text(encoding="utf-8"))
     for text in (
-        "nothing", "{}", '{"version": 4}', json.dumps(good | {"fold": {}}),
+        "nothing", "{}", '{"version": 5}', json.dumps(good | {"fold": {}}),
         json.dumps(good | {"octets": good["octets"] | {"stalls": 10**9}}),
     ):  # fmt: skip
         state.write_text(text, encoding="utf-8")
         with pytest.raises(TraceFileError, match=r"state.json: is damaged"):
             follower(folder)
     state.write_text(json.dumps(good | {"version": 3}), encoding="utf-8")
-    with pytest.raises(TraceFileError, match="of version 3, and this is version 4"):
+    with pytest.raises(TraceFileError, match="of version 3, and this is version 5"):
         follower(folder)
     state.write_text(json.dumps(good), encoding="utf-8")
     with pytest.raises(TraceFileError, match=r"follows .*/live; begin with another checkpoint"):

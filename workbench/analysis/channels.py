@@ -26,7 +26,17 @@ from .endpoint_view import (
     peer_of,
     spoken,
 )
-from .full_consumers import consumers_of, starved, untold
+from .full_consumers import (
+    COMPLETED,
+    brake,
+    consumer_name,
+    consumers_of,
+    full,
+    starved,
+    still_full,
+    untold,
+    uses_up,
+)
 from .schemas import LINK
 from .segmented_scan import checkpointed, segmented_scan
 
@@ -41,10 +51,9 @@ CONTENT = (
     "basic.publish", *GIVEN, "content-header", "content-body", TRANSFER, "header", "body",
 )  # fmt: skip
 ANSWERS = ("basic.ack", "basic.nack", "basic.reject")
-COMPLETED = "session.completed"
 COMMAND = 1
 """`segment_type` of a command."""
-ALARM, PREFETCH, TCP, WINDOW = "alarm", "prefetch", "tcp", "qpid-window"
+ALARM, TCP, WINDOW = "alarm", "tcp", "qpid-window"
 OF_READER, OF_CLIENT = ("credit-flow", ALARM, TCP), (TCP, WINDOW, "link-credit")
 _PLACE = ("run", "connection", "session")
 
@@ -55,7 +64,8 @@ def _frames(trace: DataFrame) -> DataFrame:
     ranges = F.get_json_object(new["extra_json"], "$.commands")
     return trace.where(is_frame(*LINKLESS) & F.col("connection").isNotNull()).select(
         "run", "seq", "t_us", "event", "protocol", "frame_id", "from_peer", "connection",
-        "session", "consumer", "kind", "body_bytes",
+        "session", "kind", "body_bytes", consumer_name().alias("consumer"),
+        full().alias("full"), brake().alias("brake"), uses_up().alias("uses_up"),
         F.lit(None).cast("string").alias("link_sender"),
         *(old[name].alias(name) for name in ("delivery_tag", "multiple")),
         F.coalesce(new["command_id"], F.lit(0)).alias("point"),
@@ -264,14 +274,14 @@ def stalls_of(trace: DataFrame, prompt_us: int, chunks: Chunks) -> DataFrame:
     rows, protocols = channel_rows(trace), spoken(trace)
     inside = _inside(trace)
     found = _told(trace, inside)
-    if AMQP_0_9_1 in protocols:
-        prefetched = _prefetched(rows, prompt_us)
+    if protocols:
+        freed = _freed(rows, prompt_us)
         if has_broker(trace):
             consumers = consumers_of(trace)
             waiting = starved(trace, consumers)
-            found = found.unionByName(_stall(waiting, F.lit(PREFETCH), "internal"))
-            prefetched = untold(prefetched, trace, consumers)
-        found = found.unionByName(_stall(prefetched, F.lit(PREFETCH), "later-frames"))
+            found = found.unionByName(_stall(waiting, F.col("brake"), "internal"))
+            freed = untold(freed, trace, consumers)
+        found = found.unionByName(_stall(freed, F.col("brake"), "later-frames"))
     if AMQP_0_10 in protocols:
         found = found.unionByName(_synced(rows, inside, prompt_us, chunks))
     return found
@@ -304,29 +314,29 @@ def _synced(rows: DataFrame, inside: DataFrame, prompt_us: int, chunks: Chunks) 
     return _stall(found, F.lit(WINDOW), "later-frames")
 
 
-def _prefetched(rows: DataFrame, prompt_us: int) -> DataFrame:
-    """A consumer that had as many as it may, and got another as soon as it had fewer."""
+def _freed(rows: DataFrame, prompt_us: int) -> DataFrame:
+    """A consumer that got no more, and got another as soon as it could."""
+    rows = rows.where((F.col(VIEW) == BROKER) & F.col("session").isNotNull())
+    its = rows.where(F.col("consumer").isNotNull() & F.coalesce("full", "uses_up").isNotNull())
+    completed = rows.where((F.col("kind") == COMPLETED) & (F.col("from_peer") == CLIENT))
+    subscribed = its.where(F.col("protocol") == AMQP_0_10).select(*_PLACE, "consumer").distinct()
+    its = its.unionByName(completed.drop("consumer").join(subscribed, [*_PLACE]))
     of = Window.partitionBy(*_PLACE, "consumer").orderBy("seq")
-    full = (F.col("prefetch_count") > 0) & (F.col("unacknowledged") >= F.col("prefetch_count"))
-    rows = rows.where(
-        (F.col(VIEW) == BROKER)
-        & F.col("consumer").isNotNull()
-        & F.col("prefetch_count").isNotNull()
-        & F.col("unacknowledged").isNotNull()
-    ).withColumn("full", full)
-    given = F.when(F.col("kind") == "basic.deliver", F.col("t_us"))
-    rows = rows.withColumns(
+    given = F.when(F.col("kind").isin(GIVEN[0], TRANSFER), F.col("t_us"))
+    its = its.withColumn("full", still_full(of)).withColumns(
         {
-            "was": F.coalesce(F.lag("full").over(of), F.lit(False)),
+            "full": F.coalesce(F.last("full", ignorenulls=True).over(of), F.lit(False)),
             "next_us": F.min(given).over(of.rowsBetween(0, Window.unboundedFollowing)),
         }
-    ).where(F.col("full") != F.col("was"))
-    rows = rows.withColumns(
+    )
+    was = F.coalesce(F.lag("full").over(of), F.lit(False))
+    its = its.withColumn("was", was).where(F.col("full") != F.col("was"))
+    its = its.withColumns(
         {name: F.lead(of_).over(of) for name, of_ in (
             ("end_us", "t_us"), ("release_frame_id", "frame_id"), ("then_us", "next_us"))}
     )  # fmt: skip
-    rows = rows.where(F.col("full") & (F.col("then_us") - F.col("end_us") <= prompt_us))
-    return rows.withColumns({"sender": F.lit(BROKER), "waiting": F.lit(1)})
+    its = its.where(F.col("full") & (F.col("then_us") - F.col("end_us") <= prompt_us))
+    return its.withColumns({"sender": F.lit(BROKER), "waiting": F.lit(1)})
 
 
 def _inside(trace: DataFrame) -> DataFrame:

@@ -1,7 +1,8 @@
-"""Consumers of AMQP 0-9-1 that have all that their prefetch allows while messages are ready.
+"""Consumers of AMQP 0-9-1 and 0-10 that get no more while messages are ready.
 
 A trace from inside a broker tells both: the broker's rows of the consumer, and the rows of its
-queue. The plain fold is `folds/consumers.py`, `Starved`.
+queue. The plain fold is `folds/consumers.py`, `Starved`, and of a consumer alone
+`folds/channels.py`, `Fullness`.
 """
 
 from __future__ import annotations
@@ -11,38 +12,82 @@ from typing import TYPE_CHECKING
 from pyspark.sql import Window
 from pyspark.sql import functions as F
 
-from workbench.trace.schema import BROKER
+from workbench.trace.schema import AMQP_0_10, BROKER, CLIENT
 
-from .endpoint_view import run_ends
+from .endpoint_view import LINKLESS, run_ends
 from .segmented_scan import checkpointed
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, WindowSpec
 
-__all__ = ["consumers_of", "starved", "untold"]
+__all__ = [
+    "COMPLETED", "brake", "consumer_name", "consumers_of", "full", "starved", "still_full",
+    "untold", "uses_up",
+]  # fmt: skip
 
-CONSUME, CANCEL = "basic.consume", "basic.cancel"
-OF_CHANNEL = "channel.close"
-CLOSING = ("connection.close", OF_CHANNEL)
+CONSUME, CANCEL = ("basic.consume", "message.subscribe"), ("basic.cancel", "message.cancel")
+OF_SESSION = ("channel.close", "session.detach", "session.detached")
+CLOSING = ("connection.close", *OF_SESSION)
+COMPLETED, SET_MODE = "session.completed", "message.set-flow-mode"
+CREDIT_MODE = 0
+PREFETCH, LINK_CREDIT = "prefetch", "link-credit"
 CONSUMER = ("run", "connection", "session", "consumer")
 
 
+def consumer_name() -> Column:
+    """The consumer that a row concerns; of AMQP 0-10 a subscription's destination."""
+    return F.when(
+        F.col("protocol") == AMQP_0_10,
+        F.when(F.col("kind") == CANCEL[1], F.col("frame_010.destination")).otherwise(F.col("link")),
+    ).otherwise(F.col("consumer"))
+
+
+def brake() -> Column:
+    """What holds a consumer that gets none."""
+    return F.when(F.col("protocol") == AMQP_0_10, LINK_CREDIT).otherwise(PREFETCH)
+
+
+def full() -> Column:
+    """Whether a consumer gets no more after the row; null if the row does not tell."""
+    ledger = F.col("ledger")
+    limit, unacked = ledger["prefetch_count"], ledger["unacknowledged"]
+    without = (ledger["credit_messages"] == 0) | (ledger["credit_octets"] == 0)
+    all_of_it = (limit > 0) & (unacked >= limit)
+    return F.when(F.col("protocol") == AMQP_0_10, without).otherwise(all_of_it)
+
+
 def consumers_of(trace: DataFrame) -> DataFrame:
-    """What a broker has logged of consumers, and what ends them (no `consumer`); worked out once.
+    """What a broker has logged of consumers, and of all of a session (no `consumer`); once.
 
     Returns:
         `CONSUMER`, `at` (struct of seq, t_us, frame_id), `kind`, `queue` (that is named; empty if
-        none is), `prefetch_count`, `unacknowledged`.
+        none is), and of the functions of these names `brake`, `full` and `uses_up`.
     """
-    own = F.col("vantage") == BROKER
+    own = (F.col("vantage") == BROKER) & F.col("protocol").isin(*LINKLESS)
+    completed = (F.col("kind") == COMPLETED) & (F.col("from_peer") == CLIENT)
+    of_all = own & (F.col("kind").isin(*CLOSING) | completed)
     of_one = own & F.col("consumer").isNotNull()
-    gone = (F.col("event") == "disconnect") | (own & F.col("kind").isin(*CLOSING))
+    rows = trace.withColumn("consumer", consumer_name())
     return checkpointed(
-        trace.where(of_one | gone).select(
-            *CONSUMER, _at(), "kind", F.coalesce("frame_091.queue", F.lit("")).alias("queue"),
-            "ledger.prefetch_count", "ledger.unacknowledged",
+        rows.where(of_one | of_all | (F.col("event") == "disconnect")).select(
+            *CONSUMER, _at(), "kind", brake().alias("brake"), full().alias("full"),
+            uses_up().alias("uses_up"),
+            F.coalesce("frame_091.queue", "frame_010.queue", F.lit("")).alias("queue"),
         )
     )  # fmt: skip
+
+
+def uses_up() -> Column:
+    """Whether a subscription gets no credit back from the row on; null if it does not tell."""
+    mode = F.when(F.col("kind") == SET_MODE, F.col("frame_010.flow_mode") == CREDIT_MODE)
+    return mode.when(F.col("kind") == CONSUME[1], F.lit(False))
+
+
+def still_full(of: WindowSpec) -> Column:
+    """What `full` is at each row of a consumer; the frame that completes messages frees it."""
+    uses = F.coalesce(F.last("uses_up", ignorenulls=True).over(of), F.lit(False))
+    freed = (F.col("kind") == COMPLETED) & ~uses
+    return F.when(freed, F.lit(False)).otherwise(F.col("full"))
 
 
 def starved(trace: DataFrame, consumers: DataFrame) -> DataFrame:
@@ -53,19 +98,19 @@ def starved(trace: DataFrame, consumers: DataFrame) -> DataFrame:
         consumers: of `consumers_of`.
 
     Returns:
-        Its channel and `sender`; `seq`, `frame_id` and `t_us` of the row with which it begins,
-        messages `waiting` then, `end_us` and `release_frame_id`.
+        Its channel, `sender` and `brake`; `seq`, `frame_id` and `t_us` of the row with which it
+        begins, messages `waiting` then, `end_us` and `release_frame_id`.
     """
     queues = _queues(trace)
     of = Window.partitionBy("run", "queue").orderBy("at")
     # With how many were ready when the consumer became full.
-    full = queues.unionByName(_full(consumers), allowMissingColumns=True)
+    held = queues.unionByName(_full(consumers), allowMissingColumns=True)
     known = F.last("ready", ignorenulls=True).over(of)
-    full = full.withColumn("ready", known).where("consumer is not null")
+    held = held.withColumn("ready", known).where("consumer is not null")
     some = _spans(queues.withColumn("holds", F.col("ready") > 0), of)
     some = some.select("run", "queue", F.struct("at", "until", "ready").alias("some"))
     begin, end = F.col("some.at"), F.col("some.until")
-    met = full.join(some, ["run", "queue"]).where(
+    met = held.join(some, ["run", "queue"]).where(
         F.coalesce(begin["seq"] < F.col("until.seq"), F.lit(True))
         & F.coalesce(F.col("at.seq") < end["seq"], F.lit(True))
     )
@@ -73,7 +118,7 @@ def starved(trace: DataFrame, consumers: DataFrame) -> DataFrame:
     first, last = F.greatest("at", begin), F.least("until", end)
     waiting = F.when(begin > F.col("at"), F.col("some.ready")).otherwise(F.col("ready"))
     return met.select(
-        *CONSUMER[:3], F.lit(BROKER).alias("sender"), first["seq"].alias("seq"),
+        *CONSUMER[:3], F.lit(BROKER).alias("sender"), "brake", first["seq"].alias("seq"),
         first["frame_id"].alias("frame_id"), first["t_us"].alias("t_us"),
         F.coalesce(last["t_us"], "last_us").alias("end_us"),
         last["frame_id"].alias("release_frame_id"), waiting.alias("waiting"),
@@ -101,33 +146,30 @@ def _queues(trace: DataFrame) -> DataFrame:
 
 def _consumed(consumers: DataFrame) -> DataFrame:
     """From which queues each consumer has got."""
-    return consumers.where(F.col("kind") == CONSUME).select(*CONSUMER, "queue").distinct()
+    return consumers.where(F.col("kind").isin(*CONSUME)).select(*CONSUMER, "queue").distinct()
 
 
 def _full(consumers: DataFrame) -> DataFrame:
-    """From when to when a consumer of a queue has all that its prefetch allows."""
+    """From when to when a consumer of a queue gets no more, and what holds it (`brake`)."""
     consumed = _consumed(consumers)
     rows = consumers.withColumnRenamed("queue", "named").join(consumed, [*CONSUMER])
-    begins = F.when(F.col("kind") == CONSUME, F.col("named") == F.col("queue"))
-    limit, unacked = F.col("prefetch_count"), F.col("unacknowledged")
-    rows = rows.withColumns(
-        {
-            "on": begins.when(F.col("kind") == CANCEL, F.lit(False)),
-            "full": (limit > 0) & (unacked >= limit),
-        }
-    )
-    ended = consumers.where("consumer is null").select(
-        "run", "connection", "at", F.lit(False).alias("on"),
-        F.when(F.col("kind") == OF_CHANNEL, F.col("session")).alias("closed"),
+    begins = F.when(F.col("kind").isin(*CONSUME), F.col("named") == F.col("queue"))
+    rows = rows.withColumn("on", begins.when(F.col("kind").isin(*CANCEL), F.lit(False)))
+    of_all = consumers.where("consumer is null").select(
+        "run", "connection", "at", "kind",
+        F.when(F.col("kind") == COMPLETED, None).otherwise(False).alias("on"),
+        F.when(F.col("kind").isin(*OF_SESSION, COMPLETED), F.col("session")).alias("of"),
     )  # fmt: skip
-    ended = consumed.join(ended, ["run", "connection"])
-    ended = ended.where(F.coalesce(F.col("closed") == F.col("session"), F.lit(True)))
-    names = [*CONSUMER, "queue", "at", "on"]
-    rows = rows.select(*names, "full").unionByName(ended.select(*names), allowMissingColumns=True)
+    of_all = consumed.join(of_all, ["run", "connection"])
+    of_all = of_all.where(F.coalesce(F.col("of") == F.col("session"), F.lit(True)))
+    names = [*CONSUMER, "queue", "at", "kind", "on"]
+    rows = rows.select(*names, "full", "uses_up", "brake")
+    rows = rows.unionByName(of_all.select(*names), allowMissingColumns=True)
     of = Window.partitionBy(*CONSUMER, "queue").orderBy("at")
+    rows = rows.withColumn("full", still_full(of))
     holds = F.last("on", ignorenulls=True).over(of) & F.last("full", ignorenulls=True).over(of)
     spans = _spans(rows.withColumn("holds", F.coalesce(holds, F.lit(False))), of)
-    return spans.select(*CONSUMER, "queue", "at", "until")
+    return spans.select(*CONSUMER, "queue", "at", "until", "brake")
 
 
 def _spans(rows: DataFrame, of: WindowSpec) -> DataFrame:

@@ -45,7 +45,11 @@ MEASURES = {
 }  # fmt: skip
 COMMAND = 1
 """`segment_type` of a command."""
+CREDIT_MODE = 0
+"""`flow_mode` in which credit is used up."""
 SYNC, POINT = "execution.sync", "session.command-point"
+COMPLETED, SET_MODE = "session.completed", "message.set-flow-mode"
+SUBSCRIBE = frozenset({"basic.consume", "message.subscribe"})
 TOLD = {
     "reader": frozenset({CREDIT_FLOW, ALARM, TCP}),
     CLIENT: frozenset({TCP, QPID_WINDOW, LINK_CREDIT}),
@@ -59,7 +63,7 @@ INTERNAL, LATER = "internal", "later-frames"
 Begun = dict[LinkKey, tuple[list[Span], set[int]]]
 """By link what was answered, from question to answer, and `seq` of each question that was not."""
 Consumer = tuple[int | None, str]
-"""Its channel, and its tag."""
+"""Its channel, and its tag; of a subscription of AMQP 0-10 its session and its destination."""
 
 
 def channel_key(row: Row, sender: str) -> LinkKey:
@@ -75,6 +79,65 @@ def begins(row: Row) -> bool:
 def is_full(limit: int, unacked: int) -> bool:
     """Whether a consumer has as many messages as its prefetch allows; 0 is no limit."""
     return 0 < limit <= unacked
+
+
+def consumer_name(row: Row) -> str | None:
+    """The consumer that a row concerns."""
+    return row.link if row.protocol == AMQP_0_10 else row.consumer
+
+
+def brake_of(row: Row) -> str:
+    """What holds a consumer that gets none."""
+    return PREFETCH if row.protocol == AMQP_0_9_1 else LINK_CREDIT
+
+
+def gets_none(row: Row) -> bool | None:
+    """Whether the row's consumer gets no more after it; None if the row does not tell.
+
+    It has as many messages as its prefetch allows, or on 0-10 no credit, of messages or of octets.
+    """
+    ledger = row.ledger or {}
+    if row.protocol == AMQP_0_10:
+        credit = ledger.get("credit_messages"), ledger.get("credit_octets")
+        return None if None in credit else 0 in credit
+    limit, unacked = ledger.get("prefetch_count"), ledger.get("unacknowledged")
+    return None if limit is None or unacked is None else is_full(limit, unacked)
+
+
+class Fullness:
+    """Which consumers get no more, by a connection's rows at the broker's end.
+
+    A subscription in window mode has credit again when messages of it are complete. The frame that
+    says so names none, so all of its session are taken for having some until they show their own.
+
+    Attributes:
+        full: since which row.
+    """
+
+    def __init__(self) -> None:
+        self.full: dict[Consumer, Row] = {}
+        self._used_up: set[Consumer] = set()  # subscriptions that get no credit back
+
+    def take(self, row: Row) -> list[tuple[Consumer, Row]]:
+        """The next row; gives who gets more from it on, and since when it had got none."""
+        name = consumer_name(row)
+        if name is None:
+            if row.kind != COMPLETED or row.from_peer != CLIENT:
+                return []
+            freed = [one for one in self.full if one[0] == row.session and one not in self._used_up]
+            return [(one, self.full.pop(one)) for one in freed]
+        consumer = row.session, name
+        if row.kind in SUBSCRIBE:
+            self._used_up.discard(consumer)
+        elif row.kind == SET_MODE:
+            uses_up = row.fields.get("flow_mode") == CREDIT_MODE
+            (self._used_up.add if uses_up else self._used_up.discard)(consumer)
+        none = gets_none(row)
+        if none:
+            self.full.setdefault(consumer, row)
+        elif none is not None and consumer in self.full:
+            return [(consumer, self.full.pop(consumer))]
+        return []
 
 
 def content_key(row: Row) -> LinkKey | None:
@@ -152,8 +215,8 @@ class Step:
         begins: one of the end's messages begins.
         asks: that is to be answered.
         answered: the end's messages that the row answers, from the row of each to it.
-        held: what follows of times in which the end was held: on 0-9-1 by a prefetch, on 0-10 by a
-            command that it waited for.
+        held: what follows of times in which the end was held: by a consumer's prefetch, or credit,
+            or on 0-10 by a command that it waited for.
     """
 
     row: Row
@@ -195,9 +258,9 @@ class Channels:
         self.end, self.prompt_us = end, prompt_us
         self.waiting: dict[LinkKey, dict[int, Mark]] = {}  # for an answer, by number
         self.tallies: dict[LinkKey, Tally] = {}
-        self.consumers: dict[Consumer, Row] = {}  # the latest row of each
+        self.consumers: dict[Consumer, Row] = {}  # of 0-9-1: the latest row of each
         self._next: dict[LinkKey, int] = {}  # of AMQP 0-10: the number of the next command
-        self._full: dict[Consumer, Row] = {}
+        self._fullness = Fullness()
         self._released: dict[Consumer, list[tuple[Row | Mark, Row]]] = {}
 
     def steps(self) -> Iterator[Step]:
@@ -227,8 +290,8 @@ class Channels:
             syncs = [span for span in answered if span[0].kind == SYNC]
             if syncs and self.end.peer == CLIENT:
                 self._released.setdefault((row.session, SYNC), []).extend(syncs)
-        if self.end.peer == BROKER and row.consumer is not None:
-            self._consumer(step, row.consumer)
+        if self.end.peer == BROKER:
+            self._consumer(step)
         elif step.begins:
             self._go_on(step, SYNC, QPID_WINDOW)
         return step
@@ -289,20 +352,17 @@ class Channels:
                 "waiting_us": None if oldest is None else now_us - oldest.t_us,
             }  # fmt: skip
 
-    def _consumer(self, step: Step, name: str) -> None:
-        """A consumer that has as many as it may is held until it has fewer."""
-        row, ledger, consumer = step.row, step.row.ledger or {}, (step.row.session, name)
-        limit, unacked = ledger.get("prefetch_count"), ledger.get("unacknowledged")
-        if limit is None or unacked is None:
+    def _consumer(self, step: Step) -> None:
+        """What is sent to a consumer is held while it gets none."""
+        row, name = step.row, consumer_name(step.row)
+        for consumer, since in self._fullness.take(row):
+            self._released.setdefault(consumer, []).append((since, row))
+        if name is None or gets_none(row) is None:
             return
-        self.consumers[consumer] = row
-        full = is_full(limit, unacked)
-        if not full and consumer in self._full:
-            self._released.setdefault(consumer, []).append((self._full.pop(consumer), row))
+        if row.protocol == AMQP_0_9_1:
+            self.consumers[row.session, name] = row
         if step.begins:
-            self._go_on(step, name, PREFETCH)
-        if full:
-            self._full.setdefault(consumer, row)
+            self._go_on(step, name, brake_of(row))
 
 
 def _covered(row: Row, waiting: Mapping[int, Mark]) -> list[int]:
@@ -418,7 +478,7 @@ class Told:
 
     def tells(self, held: Held) -> bool:
         """Whether the connection itself has told of this brake before, so frames need not."""
-        if held.evidence == INTERNAL:
+        if held.evidence == INTERNAL or held.key.link_sender == BROKER:
             return False
         since = self._known.get((held.key.run, held.key.connection, held.brake))
         return since is not None and since < held.first.seq

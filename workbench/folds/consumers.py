@@ -1,20 +1,32 @@
-"""What consumers of AMQP 0-9-1 have, against what they may have; see `data/README.md`."""
+"""What consumers of AMQP 0-9-1 and 0-10 have, against what they may have; see `data/README.md`."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from workbench.trace.brakes import PREFETCH
 from workbench.trace.schema import AMQP_0_9_1, BROKER, Row
 
-from .channels import INTERNAL, Channels, Consumer, Held, is_full
+from .channels import (
+    INTERNAL,
+    LINKLESS,
+    SUBSCRIBE,
+    Channels,
+    Consumer,
+    Fullness,
+    Held,
+    brake_of,
+    consumer_name,
+    is_full,
+)
 from .intervals import Intervals
 from .vantage import End, LinkKey, ends
 
 RECOVER = frozenset({"basic.recover", "basic.recover-async"})
 """Gives all that is not acknowledged on a channel back to its queues."""
-GONE = frozenset({"connection.close", "channel.close", "basic.cancel"})
+CANCEL = "message.cancel"
+OF_SESSION = frozenset({"channel.close", "session.detach", "session.detached"})
+GONE = frozenset({"connection.close", *OF_SESSION, "basic.cancel", CANCEL})
 """Ends consumers."""
 
 _Place = tuple[str, str, int | None, str]
@@ -77,9 +89,10 @@ def _gets_no_more(consumer: Consumer, row: Row) -> bool:
     """With this row of its connection it is over, whatever it acknowledges later."""
     if row.kind == "connection.close" or row.event == "disconnect":
         return True
-    if row.kind == "channel.close":
+    if row.kind in OF_SESSION:
         return row.session == consumer[0]
-    return consumer == (row.session, row.consumer)
+    name = row.fields.get("destination") if row.kind == CANCEL else row.consumer
+    return consumer == (row.session, name)
 
 
 def prefetch(rows: Iterable[Row]) -> list[dict[str, Any]]:
@@ -105,18 +118,19 @@ def prefetch_row(row: Row) -> dict[str, Any]:
 
 
 class Starved:
-    """Consumers that have all that their prefetch allows while messages are ready for them.
+    """Consumers that get no more while messages are ready for them.
 
-    Their queue tells that itself, where rows come from inside a broker of AMQP 0-9-1.
+    Their queue tells that itself, where rows come from inside a broker.
     """
 
     def __init__(self) -> None:
         self._queues: dict[_Place, str] = {}  # from which a consumer gets
         self._consumers: dict[_Queue, dict[_Place, None]] = {}
-        self._full: set[_Place] = set()
+        self._connections: dict[tuple[str, str], Fullness] = {}
         self._ready: dict[_Queue, int] = {}
         self._told: dict[str, int] = {}  # by run, the first row in which a queue tells what it has
-        self._begun: dict[_Place, tuple[Row, int]] = {}
+        # By consumer the row with which it began to wait, the messages ready then, queue and brake.
+        self._begun: dict[_Place, tuple[Row, int, str, str]] = {}
 
     def take(self, row: Row) -> list[Held]:
         """The next row; gives what it ends."""
@@ -135,22 +149,24 @@ class Starved:
             ]
             for one in concerned:
                 self._cancel(one)
-        elif row.vantage == BROKER and row.consumer is not None:
-            concerned = [_place(row)]
-            self._consumer(row)
+        elif row.vantage == BROKER and row.protocol in LINKLESS and row.session is not None:
+            concerned = self._concerned(row)
         else:
             return []
         return [held for place in concerned for held in self._turn(row, place)]
 
-    def _consumer(self, row: Row) -> None:
-        place, ledger = _place(row), row.ledger or {}
-        if row.kind == "basic.consume":
+    def _concerned(self, row: Row) -> list[_Place]:
+        """Whom the row tells something about."""
+        here = row.run, str(row.connection)
+        freed = self._connections.setdefault(here, Fullness()).take(row)
+        if consumer_name(row) is None:
+            return [(*here, *consumer) for consumer, _ in freed]
+        place = _place(row)
+        if row.kind in SUBSCRIBE:
             self._cancel(place)
             queue = self._queues[place] = row.fields.get("queue") or ""
             self._consumers.setdefault((row.run, queue), {})[place] = None
-        limit, unacked = ledger.get("prefetch_count"), ledger.get("unacknowledged")
-        if limit is not None and unacked is not None:
-            (self._full.add if is_full(limit, unacked) else self._full.discard)(place)
+        return [place]
 
     def _cancel(self, place: _Place) -> None:
         queue = self._queues.pop(place, None)
@@ -158,22 +174,26 @@ class Starved:
             del self._consumers[place[0], queue][place]
 
     def _turn(self, row: Row, place: _Place) -> Iterator[Held]:
-        ready = self._ready.get((place[0], self._queues.get(place)), 0)
-        if place in self._queues and place in self._full and ready:
-            self._begun.setdefault(place, (row, ready))
-        elif place in self._begun:
+        queue = self._queues.get(place)
+        ready = self._ready.get((place[0], queue), 0)
+        its = self._connections.get(place[:2])
+        since = None if its is None else its.full.get(place[2:])
+        holds = None if queue is None or since is None or not ready else (queue, brake_of(since))
+        if place in self._begun and self._begun[place][2:] != holds:
             yield self._held(place, row, row.t_us)
+        if holds is not None:
+            self._begun.setdefault(place, (row, ready, *holds))
 
     def _held(self, place: _Place, last: Row | None, end_us: int) -> Held:
-        first, waiting = self._begun.pop(place)
+        first, waiting, _queue, brake = self._begun.pop(place)
         return Held(
-            key=LinkKey(*place[:3], None, BROKER, None), brake=PREFETCH, first=first, last=last,
+            key=LinkKey(*place[:3], None, BROKER, None), brake=brake, first=first, last=last,
             end_us=end_us, evidence=INTERNAL, waiting=waiting,
         )  # fmt: skip
 
     def tells(self, held: Held) -> bool:
         """Whether queues had told before what they have, so that later frames need not."""
-        if held.brake != PREFETCH or held.evidence == INTERNAL or not isinstance(held.first, Row):
+        if held.evidence == INTERNAL or not isinstance(held.first, Row):
             return False
         known = self._told.get(held.key.run, held.first.seq) < held.first.seq
         return known and bool(self._queues.get(_place(held.first)))
@@ -185,8 +205,8 @@ class Starved:
 
     def forget(self, run: str, connection: str) -> None:
         """Nothing more will come of a connection; it has no consumers any more."""
-        self._full = {one for one in self._full if one[:2] != (run, connection)}
+        self._connections.pop((run, connection), None)
 
 
 def _place(row: Row) -> _Place:
-    return row.run, str(row.connection), row.session, str(row.consumer)
+    return row.run, str(row.connection), row.session, str(consumer_name(row))

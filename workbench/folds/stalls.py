@@ -10,7 +10,7 @@ from workbench import serial
 from workbench.trace.fields import FRAME_PROTOCOLS
 from workbench.trace.schema import BROKER, CLIENT, OBSERVED, OWN, Row
 
-from .channels import INTERNAL, LATER, LINKLESS, Channels, Held, Tally, Told
+from .channels import INTERNAL, LATER, LINKLESS, Channels, Fullness, Held, Tally, Told
 from .consumers import Starved
 from .counters import Counters, LinkState
 from .credit import SENDER
@@ -386,7 +386,9 @@ class StallFold:
         )  # fmt: skip
 
 
-PARTS = (StallFold, Stall, _Interval, _Link, _Release, Channels, Starved, Tally, Told)
+PARTS = (
+    StallFold, Stall, _Interval, _Link, _Release, Channels, Fullness, Starved, Tally, Told,
+)  # fmt: skip
 """Of what a fold consists; see `kept`."""
 
 

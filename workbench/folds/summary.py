@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass, fields
 from typing import Any
 
 from workbench.trace.brakes import LINK_CREDIT, UNCONFIRMED
-from workbench.trace.schema import Row
+from workbench.trace.schema import CLIENT, Row
 from workbench.trace.words import counted, duration, times
 
 from .channels import carried
@@ -190,6 +190,13 @@ _STOPPED = (
 )
 """The same of the credit of a session, which Qpid's Java broker gives in AMQP 0-10."""
 
+_UNGRANTED = (
+    "for credit of its subscribers",
+    "nothing was left of what they had granted, in messages or in octets",
+    "Let them grant more, or complete messages sooner, which gives a window back",
+)
+"""The same of subscriptions in AMQP 0-10."""
+
 
 def advice(link: Mapping[str, Any]) -> str:
     """Who waited, how long, why, and what to change, in words.
@@ -208,7 +215,7 @@ def advice(link: Mapping[str, Any]) -> str:
         return "Nothing that is known to have been ready had to wait."
     waited, why, change = _WAITED[brake]
     if brake == LINK_CREDIT and link["link"] is None:
-        waited, why, change = _STOPPED
+        waited, why, change = _STOPPED if link["link_sender"] == CLIENT else _UNGRANTED
     elif (
         brake == LINK_CREDIT
         and link["stalls"] == 1  # of several the later ones can be helped

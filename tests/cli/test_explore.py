@@ -41,6 +41,8 @@ def test_people_read_the_shortest_bad_schedule_with_its_numbers(capsys):
     told = capsys.readouterr().out
     assert "shortest bad schedule" in told
     assert told.count("furthest limit") == told.count("link-credit") > 0
+    last = "the sender may now send 9 from 0 on: beyond 6, and no flow granted more"
+    assert told.splitlines()[-1] == last
     assert main(["explore"]) == 0
     assert "all were visited" in capsys.readouterr().out
 

@@ -99,6 +99,10 @@ def as_text(found: Any) -> str:
                 f"  {move:<17} sender: delivery-count {view.snd_delivery_count}, link-credit"
                 f" {view.snd_link_credit}; furthest limit {view.furthest_limit}"
             )
+        lines.append(
+            f"the sender may now send {view.snd_link_credit:,} from {view.snd_delivery_count} on:"
+            f" beyond {view.furthest_limit}, and no flow granted more"
+        )
     elif found.complete:
         lines.append("no schedule lets the sender send more than was granted: all were visited")
     else:

@@ -331,6 +331,19 @@ def test_who_waits_at_the_end_stands_before_those_who_waited_less():
     assert told.lasting[0] is told.links[0]
 
 
+def test_a_grant_of_which_nobody_knows_how_much_it_is_worth_is_told_without_a_number():
+    """The sender's attach, which tells its delivery-count, comes behind it."""
+    rows = import_capture(CAPTURES / "rmq43_f_memory_alarm.pcapng").rows
+    (late,) = (row for row in rows if row.kind == "attach" and row.from_peer == "broker"
+               and row.link == "rcv-1-/queues/cap_f2")  # fmt: skip
+    (grant,) = (row for row in rows if row.link == late.link and row.kind == "flow"
+                and row.from_peer == "client")  # fmt: skip
+    swapped = {late.seq: grant, grant.seq: late}
+    told = story([replace(swapped.get(row.seq, row), seq=row.seq, t_us=row.t_us) for row in rows])
+    (link,) = (link for link in told.links if link.key.link == late.link)
+    assert "Its receiver granted credit once." in link.more
+
+
 def test_a_first_grant_that_comes_at_once_ends_no_wait():
     """Each link is without credit until then."""
     rows = acted("credit", "rmq4.3", {"messages": 3}, ("grant", {"link_credit": 10}))

@@ -526,8 +526,9 @@ def _grants(row: dict[str, Any] | None) -> list[str]:
     """How the receiver grants, in a sentence."""
     if row is None or row["rule"] == "none":
         return ["Its receiver never granted credit."]
-    if row["rule"] == "once":
-        return [f"Its receiver granted credit once: {row['granted'] or 0:,}."]
+    if row["rule"] == "once":  # perhaps before its sender had attached: then nobody knows how much
+        much = "" if row["granted"] is None else f": {row['granted']:,}"
+        return [f"Its receiver granted credit once{much}."]
     granted = "" if row["granted"] is None else f", typically up to {row['granted']:,}"
     text = f"Its receiver granted credit {row['grants']:,} times{granted}, {_RULES[row['rule']]}"
     needed = row["credit_needed"]

@@ -87,9 +87,32 @@ def test_a_receiver_that_never_grants_is_named():
 def test_a_closed_window_is_told_though_nobody_knows_that_anything_waited():
     """RabbitMQ closes it to a publisher in an alarm."""
     rows = import_capture(CAPTURES / "rmq43_f_memory_alarm.pcapng").rows
-    publisher = next(one for one in story(rows).links if one.key.link_sender == "client")
+    publisher = next(
+        one for one in story(rows).links if one.key[1:2] + one.key[4:5] == ("c1", "client")
+    )
     assert "session window was closed once, for 4.8 s at most" in " ".join(publisher.more)
     assert {one.what for one in publisher.intervals} == {"window closed"}
+
+
+@pytest.mark.parametrize("closes", ["detach", "end", "close"])
+def test_a_consumer_that_was_closed_in_its_wait_is_told_without_proof(closes):
+    """Who waits for ever is closed in the end, by a person or a timeout."""
+    rows = import_capture(CAPTURES / "rmq43_b_consumer_credit.pcapng").rows
+    last = next(row for row in rows if row.kind == "transfer" and row.ledger["link_credit"] == 0)
+    rows = lost(rows, end=last.seq + 1)
+    end = replace(last, seq=last.seq + 1, kind=closes, frame={}, from_peer="client")
+    told = story([*rows, replace(end, t_us=last.t_us + 10_000_000)])
+    (link,) = told.links
+    assert told.headline.endswith(
+        f" When it was closed, {link.key.name} had had no credit for 10 s."
+    )
+    assert link.more[-1] == (
+        "When it was closed it had had no credit for 10 s: if messages were waiting, it was"
+        " stalled until then."
+    )
+    # One that ends with what it asked for is not said to have waited.
+    short = story([*rows, replace(end, t_us=last.t_us + 1_000)])
+    assert "closed" not in short.headline + " ".join(short.links[0].more)
 
 
 def test_what_has_no_length_is_not_told_as_the_longest():

@@ -23,6 +23,10 @@ class Moment(Protocol):
     def t_us(self) -> int:
         """Its time."""
 
+    @property
+    def kind(self) -> str | None:
+        """Which frame, or what of an event."""
+
 
 class Mark(NamedTuple):
     """Of a row what is remembered of it while it waits: thousands may."""

@@ -56,6 +56,7 @@ class Interval:
         late: it is known by what followed alone, and when it began nothing waited: for how long
             something did is not known.
         lasts: nothing had ended it when the trace ended.
+        closed: nothing had ended it when its link was closed, or what carries it.
         lacks: octets of the connection are missing within it: what ended it may be among them.
     """
 
@@ -65,6 +66,7 @@ class Interval:
     seq: int
     stall: bool
     lasts: bool = False
+    closed: bool = False
     late: bool = False
     lacks: bool = False
 
@@ -129,8 +131,8 @@ class Story:
         wrong: errors that a peer told, and rules that were broken, a line each.
         worst: the longest stall with its link; without any, the longest time in which one could
             not have sent; None if there was none.
-        lasting: what had lasted longest when the trace ended, with its link, if it is longer than
-            the worst: if messages were waiting, this is worse.
+        lasting: what had lasted longest when the trace ended, or its link was closed, with the
+            link, if it is longer than the worst: if messages were waiting, this is worse.
         untold: without a worst, of some link no row tells the credit: its attach, or each grant, is
             not in the trace.
         unnamed: a frame is of a link whose attach is not in the trace.
@@ -166,7 +168,7 @@ class Story:
             text += " Octets are missing within it: it may have ended sooner."
         if self.lasting is not None:
             link, one = self.lasting
-            text += f" When the trace ends, {link.key.name} {_has(one)}."
+            text += f" {_when(one)}, {link.key.name} {_has(one)}."
         return text
 
     @property
@@ -255,7 +257,7 @@ def story_in_parts(parts: Iterable[Sequence[Row]], packets: Packets, last_us: in
             brakes.setdefault(one.what, BrakeSum(brake=one.what)).add(link.key, one.lasted_us)
     worst = max(every, key=lambda its: _heavy(its[1]), default=None)
     lasting = max(
-        (its for its in every if its[1].lasts and not its[1].stall and not its[0].still_waits),
+        (its for its in every if _unended(its[1]) and not its[0].still_waits),
         key=lambda its: its[1].lasted_us,
         default=None,
     )
@@ -461,7 +463,11 @@ def _interval(what: str, span: Span, lasts: bool, end_us: int, *, still_open: bo
     return Interval(
         what=what, start_us=first.t_us, end_us=end_us if lasts and still_open else last.t_us,
         seq=first.seq, stall=False, lasts=lasts and (still_open or last.t_us == end_us),
+        closed=not lasts and last.kind in _CLOSES,
     )  # fmt: skip
+
+
+_CLOSES = frozenset({"detach", "end", "close", *consumers.GONE})
 
 
 def _no_room(
@@ -505,7 +511,7 @@ def _heavy(one: Interval) -> tuple[bool, bool, int]:
 def _weight(link: LinkStory) -> tuple[bool, bool, int]:
     """The longest wait before shorter ones, whether it is proved or nothing had ended it."""
     return max(
-        ((one.stall or one.lasts, not one.late, one.lasted_us)
+        ((one.stall or _unended(one), not one.late, one.lasted_us)
          for one in link.intervals if one.lasted_us),
         default=(False, False, -1),
     )  # fmt: skip
@@ -570,20 +576,36 @@ def _doubts(missing: Sequence[Row], intervals: Sequence[Interval]) -> list[str]:
 
 
 def _at_the_end(could_not: Sequence[Interval], held: Sequence[Interval]) -> list[str]:
-    """What nothing had ended when the trace ended: a consumer that waits for ever shows so."""
+    """What nothing had ended at the end: a consumer that waits for ever shows so."""
     if any(one.lasts for one in held):
         return ["When the trace ends it still waits."]
+    longest = max((one.lasted_us for one in held), default=0)
     return [
-        f"When the trace ends it {_has(one)}: if messages were waiting, it is stalled until"
-        f" {_UNTIL[one.what]}."
+        f"{_when(one)} it {_has(one)}: if messages were waiting, it {_stalled_until(one)}."
         for one in could_not
-        if one.lasts and one.lasted_us
+        if _unended(one) and one.lasted_us > (0 if one.lasts else longest)
     ]
+
+
+def _unended(one: Interval) -> bool:
+    """Nothing is known to have waited, and nothing had ended it.
+
+    To be closed with no credit for a moment is what happens to whoever asks for so many messages.
+    """
+    return not one.stall and (one.lasts or (one.closed and one.lasted_us > PROMPT_US))
+
+
+def _when(one: Interval) -> str:
+    return "When the trace ends" if one.lasts else "When it was closed"
 
 
 def _has(one: Interval) -> str:
     """What a link has had for how long."""
-    return f"has had {_HAD[one.what]} for {duration(one.lasted_us)}"
+    return f"{'has' if one.lasts else 'had'} had {_HAD[one.what]} for {duration(one.lasted_us)}"
+
+
+def _stalled_until(one: Interval) -> str:
+    return f"is stalled until {_UNTIL[one.what]}" if one.lasts else "was stalled until then"
 
 
 _HAD = {

@@ -155,7 +155,9 @@ FLAGS = 14 + 20 + 13  # in a packet: behind Ethernet and IPv4
 
 
 @pytest.mark.parametrize("closed", [False, True])
-def test_a_consumer_that_has_fallen_silent_is_told_if_it_is_still_there(capture, tmp_path, closed):
+def test_a_consumer_that_has_fallen_silent_is_told_and_whether_it_is_there(
+    capture, tmp_path, closed
+):
     """A minute later TCP asks whether the other end lives, or hears that it does not."""
     packets = packets_of(capture.read_bytes())[:23]
     last = packets[-1]
@@ -168,6 +170,8 @@ def test_a_consumer_that_has_fallen_silent_is_told_if_it_is_still_there(capture,
     assert headline.startswith("The longest stall: 401 ms on c1/1 rcv-0-/queues/cap_b")
     words = " When the trace ends, c1/1 rcv-0-/queues/cap_b has had no credit for 60 s."
     assert headline.endswith(words) is not closed
+    words = " When it was closed, c1/1 rcv-0-/queues/cap_b had had no credit for 60 s."
+    assert headline.endswith(words) is closed
 
 
 def test_an_end_that_does_not_read_is_told(repo):

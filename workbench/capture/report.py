@@ -208,6 +208,11 @@ class CaptureReport:
         return frozenset(one.name for one in self.imported if not one.ended)
 
     @property
+    def ended(self) -> dict[str, int]:
+        """When the other connections were closed or reset, microseconds since the capture began."""
+        return {one.name: one.last_us - self.begun_us for one in self.imported if one.ended}
+
+    @property
     def without_room(self) -> dict[tuple[str, str], list[tuple[int, int | None]]]:
         """When nobody could send on a connection to an end without room, by connection and sender.
 

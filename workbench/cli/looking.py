@@ -180,7 +180,8 @@ def _seen(place: Path, trace: Path, report: CaptureReport | None, progress: Prog
     rows = there.sizes.total()
     progress.turn("following each link", rows, "rows")
     packets = Packets() if report is None else Packets(
-        until_us=report.lasted_us, still_open=report.still_open, without_room=report.without_room
+        until_us=report.lasted_us, still_open=report.still_open, ended=report.ended,
+        without_room=report.without_room,
     )  # fmt: skip
     told = story_in_parts(progress.past(there.parts()), packets, there.last_us)
     progress.turn("what it cannot tell", rows, "rows")

@@ -205,13 +205,15 @@ class Packets:
     Attributes:
         until_us: when the capture ended, microseconds since the run's start.
         still_open: connections that nobody had closed then. What held a sender of theirs had held
-            it up to that moment, and of others to their last row.
+            it up to that moment, and of others to their last row, or until they were `ended`.
+        ended: when each of the others was closed or reset.
         without_room: by connection and peer when the other end had no room for what it sends: from
             when to when; None: to the end.
     """
 
     until_us: int = 0
     still_open: Set[str] = frozenset()
+    ended: Mapping[str, int] = field(default_factory=dict)
     without_room: Mapping[tuple[str, str], Sequence[tuple[int, int | None]]] = field(
         default_factory=dict
     )
@@ -347,7 +349,7 @@ def _links(
         }
         still_open = key.connection in packets.still_open
         could_not = [
-            _interval(what, span, lasts, end_us, still_open=still_open)
+            _interval(what, span, lasts, end_us, still_open, packets.ended.get(str(key.connection)))
             for what, its in spans.items()
             for span, lasts in its
         ]
@@ -457,13 +459,20 @@ def _limits(limits: Sequence[int], intervals: Sequence[Interval]) -> Iterator[st
         yield f"The limit was {told}; it held nothing back that can be proved."
 
 
-def _interval(what: str, span: Span, lasts: bool, end_us: int, *, still_open: bool) -> Interval:
+def _interval(
+    what: str, span: Span, lasts: bool, end_us: int, still_open: bool, ended_us: int | None
+) -> Interval:
     """Times from row to row; nothing had ended one that `lasts` when there were no more rows."""
     first, last = span
+    until_us = last.t_us
+    if lasts and still_open:
+        until_us = end_us
+    elif lasts and ended_us is not None:
+        until_us = max(until_us, ended_us)
+    gone = ended_us is not None if lasts else last.kind in _CLOSES
     return Interval(
-        what=what, start_us=first.t_us, end_us=end_us if lasts and still_open else last.t_us,
-        seq=first.seq, stall=False, lasts=lasts and (still_open or last.t_us == end_us),
-        closed=not lasts and last.kind in _CLOSES,
+        what=what, start_us=first.t_us, end_us=until_us, seq=first.seq, stall=False,
+        lasts=lasts and not gone and (still_open or until_us == end_us), closed=gone,
     )  # fmt: skip
 
 

@@ -6,6 +6,7 @@ import pytest
 
 from tests.amqp010.qpid_python import load, needs_client
 from tests.patience import TIMEOUT_S
+from workbench.folds.stalls import stalls
 from workbench.net.serve import recording
 from workbench.net.server import LiveBroker
 from workbench.trace.unknowns import unknowns
@@ -120,6 +121,28 @@ def test_it_drains_and_keeps_properties(connect):
     topic = session.receiver("amq.topic/a.*")
     session.sender("amq.topic/a.b").send(Message("t"), timeout=TIMEOUT_S)
     assert topic.fetch(timeout=TIMEOUT_S).content == "t"
+
+
+def test_a_receiver_that_fetches_late_holds_the_broker(connect):
+    """Its capacity is credit: two are sent, and more when it has fetched of those."""
+    from qpid.messaging import Message
+
+    session = connect()
+    sender = session.sender("w; {create: always}")
+    for n in range(5):
+        sender.send(Message(f"m{n}"), timeout=TIMEOUT_S)
+    receiver = session.receiver("w", capacity=2)
+    until(connect.broker, lambda found: found.get("queue:w.ready") == 3)
+    for _ in range(2):
+        receiver.fetch(timeout=TIMEOUT_S)
+    until(connect.broker, lambda found: found.get("queue:w.ready") == 1)
+    rows = connect.broker.rows()
+    held = [one for one in stalls(rows) if one.brake == "link-credit"]
+    assert {(one.link_sender, one.evidence) for one in held} == {("broker", "internal")}
+    (late,) = (one for one in held if one.messages_waiting == 3)
+    (release,) = (row for row in rows if row.frame_id == late.release_frame_id
+                  and row.vantage == "broker")  # fmt: skip
+    assert (release.kind, release.ledger["credit_messages"]) == ("message.flow", 1)
 
 
 def test_beyond_the_limit_the_session_fails_and_the_connection_lives(connect):

@@ -1,6 +1,9 @@
 """The stage's picture of AMQP 0-10: a window that slides, and a queue with watermarks."""
 
+from dataclasses import replace
+
 import jsonschema
+import pytest
 
 from tests.views.stage_runs import RUNS
 from workbench.capture.importer import import_capture
@@ -119,6 +122,49 @@ def test_of_a_captured_subscription_the_depth_of_the_queue_is_not_known(tmp_path
     assert (first["facts"], first["items"]) == ([], None)
     assert (last_state["facts"], last_state["items"]) == (["credit in octets: none"], None)
     assert doc["branches"][0]["steps"][0]["in_words"].startswith("Subscriber: ")
+
+
+def test_a_subscription_without_credit_blocks_the_broker_while_messages_are_ready():
+    """In window mode a completion ends it; whoever has nothing to send is not blocked."""
+    played = run("qpid_credit", parameters={"messages": 3})
+    for act, arguments in (
+        ("flow", {"unit": "octets", "value": 1000}), ("flow", {"value": 2}), ("complete", {}),
+    ):  # fmt: skip
+        played = played.then(act, **arguments)
+    turns = []
+    for state in resolved(scene(played, octets=False)):
+        one = state["nodes"]["broker"]
+        turn = one.get("blocked") or one.get("going")
+        if turns[-1:] != [turn]:
+            turns.append(turn)
+    assert turns == [
+        None, "blocked: no credit", "may deliver", "blocked: no credit", "may deliver",
+        "nothing to send",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("begins", ["before", "in the slice"])
+def test_an_opened_row_of_a_subscription_shows_it_whatever_else_its_client_does(tmp_path, begins):
+    """A producer's picture would tell of a queue whose depth no frame tells."""
+    played = run("qpid_credit").then("flow", unit="octets", value=1000).then("flow", value=4)
+    export(played.rows, tmp_path / "c.pcapng")
+    rows = import_capture(tmp_path / "c.pcapng").rows
+    used_up = [row.seq for row in rows if row.kind == "message.transfer"][-1]
+    there = replace(rows[used_up], seq=len(rows), from_peer="client", link=None, link_sender=None)
+    first = 0 if begins == "in the slice" else used_up - 3
+    doc = scene(cut_rows([*rows, there], used_up, first=first), octets=False)
+    jsonschema.validate(doc, schema())
+    assert doc["idea"].startswith("A flow of 0-10 adds to credit")
+    *_, state = resolved(doc)
+    broker, client = (state["nodes"][node["id"]] for node in doc["nodes"])
+    assert broker["blocked"] == "blocked: no credit"
+    if begins == "in the slice":
+        (line,) = state["lines"].values()
+        assert line["ends"]["broker"] == [4, 4]
+        assert client["facts"] == ["4 received", "0 accepted"]
+    else:  # how many messages there were before nobody knows
+        assert (state["lines"], client["facts"]) == ({}, [])
+        assert broker["facts"][0] == "credit for no messages more"
 
 
 def test_a_broker_that_stops_sessions_is_drawn_as_what_it_does():

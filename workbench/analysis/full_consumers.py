@@ -2,7 +2,7 @@
 
 A trace from inside a broker tells both: the broker's rows of the consumer, and the rows of its
 queue. The plain fold is `folds/consumers.py`, `Starved`, and of a consumer alone
-`folds/channels.py`, `Fullness`.
+`trace/consumers.py`, `Fullness`.
 """
 
 from __future__ import annotations

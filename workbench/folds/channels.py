@@ -13,7 +13,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from workbench import serial
-from workbench.trace.brakes import ALARM, CREDIT_FLOW, LINK_CREDIT, PREFETCH, QPID_WINDOW, TCP
+from workbench.trace.brakes import ALARM, CREDIT_FLOW, LINK_CREDIT, QPID_WINDOW, TCP
+from workbench.trace.consumers import Consumer, Fullness, brake_of, consumer_name, gets_none
 from workbench.trace.schema import (
     AMQP_0_9_1,
     AMQP_0_10,
@@ -45,11 +46,7 @@ MEASURES = {
 }  # fmt: skip
 COMMAND = 1
 """`segment_type` of a command."""
-CREDIT_MODE = 0
-"""`flow_mode` in which credit is used up."""
 SYNC, POINT = "execution.sync", "session.command-point"
-COMPLETED, SET_MODE = "session.completed", "message.set-flow-mode"
-SUBSCRIBE = frozenset({"basic.consume", "message.subscribe"})
 TOLD = {
     "reader": frozenset({CREDIT_FLOW, ALARM, TCP}),
     CLIENT: frozenset({TCP, QPID_WINDOW, LINK_CREDIT}),
@@ -62,8 +59,6 @@ INTERNAL, LATER = "internal", "later-frames"
 
 Begun = dict[LinkKey, tuple[list[Span], set[int]]]
 """By link what was answered, from question to answer, and `seq` of each question that was not."""
-Consumer = tuple[int | None, str]
-"""Its channel, and its tag; of a subscription of AMQP 0-10 its session and its destination."""
 
 
 def channel_key(row: Row, sender: str) -> LinkKey:
@@ -74,70 +69,6 @@ def channel_key(row: Row, sender: str) -> LinkKey:
 def begins(row: Row) -> bool:
     """Whether a message begins with the row's frame."""
     return row.from_peer in MESSAGES.get(row.kind, ())
-
-
-def is_full(limit: int, unacked: int) -> bool:
-    """Whether a consumer has as many messages as its prefetch allows; 0 is no limit."""
-    return 0 < limit <= unacked
-
-
-def consumer_name(row: Row) -> str | None:
-    """The consumer that a row concerns."""
-    return row.link if row.protocol == AMQP_0_10 else row.consumer
-
-
-def brake_of(row: Row) -> str:
-    """What holds a consumer that gets none."""
-    return PREFETCH if row.protocol == AMQP_0_9_1 else LINK_CREDIT
-
-
-def gets_none(row: Row) -> bool | None:
-    """Whether the row's consumer gets no more after it; None if the row does not tell.
-
-    It has as many messages as its prefetch allows, or on 0-10 no credit, of messages or of octets.
-    """
-    ledger = row.ledger or {}
-    if row.protocol == AMQP_0_10:
-        credit = ledger.get("credit_messages"), ledger.get("credit_octets")
-        return None if None in credit else 0 in credit
-    limit, unacked = ledger.get("prefetch_count"), ledger.get("unacknowledged")
-    return None if limit is None or unacked is None else is_full(limit, unacked)
-
-
-class Fullness:
-    """Which consumers get no more, by a connection's rows at the broker's end.
-
-    A subscription in window mode has credit again when messages of it are complete. The frame that
-    says so names none, so all of its session are taken for having some until they show their own.
-
-    Attributes:
-        full: since which row.
-    """
-
-    def __init__(self) -> None:
-        self.full: dict[Consumer, Row] = {}
-        self._used_up: set[Consumer] = set()  # subscriptions that get no credit back
-
-    def take(self, row: Row) -> list[tuple[Consumer, Row]]:
-        """The next row; gives who gets more from it on, and since when it had got none."""
-        name = consumer_name(row)
-        if name is None:
-            if row.kind != COMPLETED or row.from_peer != CLIENT:
-                return []
-            freed = [one for one in self.full if one[0] == row.session and one not in self._used_up]
-            return [(one, self.full.pop(one)) for one in freed]
-        consumer = row.session, name
-        if row.kind in SUBSCRIBE:
-            self._used_up.discard(consumer)
-        elif row.kind == SET_MODE:
-            uses_up = row.fields.get("flow_mode") == CREDIT_MODE
-            (self._used_up.add if uses_up else self._used_up.discard)(consumer)
-        none = gets_none(row)
-        if none:
-            self.full.setdefault(consumer, row)
-        elif none is not None and consumer in self.full:
-            return [(consumer, self.full.pop(consumer))]
-        return []
 
 
 def content_key(row: Row) -> LinkKey | None:

@@ -5,20 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from workbench.trace.schema import AMQP_0_9_1, BROKER, Row
-
-from .channels import (
-    INTERNAL,
-    LINKLESS,
+from workbench.trace.consumers import (
     SUBSCRIBE,
-    Channels,
     Consumer,
     Fullness,
-    Held,
     brake_of,
     consumer_name,
     is_full,
 )
+from workbench.trace.schema import AMQP_0_9_1, BROKER, Row
+
+from .channels import INTERNAL, LINKLESS, Channels, Held
 from .intervals import Intervals
 from .vantage import End, LinkKey, ends
 

@@ -7,10 +7,11 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from workbench import serial
+from workbench.trace.consumers import Fullness
 from workbench.trace.fields import FRAME_PROTOCOLS
 from workbench.trace.schema import BROKER, CLIENT, OBSERVED, OWN, Row
 
-from .channels import INTERNAL, LATER, LINKLESS, Channels, Fullness, Held, Tally, Told
+from .channels import INTERNAL, LATER, LINKLESS, Channels, Held, Tally, Told
 from .consumers import Starved
 from .counters import Counters, LinkState
 from .credit import SENDER

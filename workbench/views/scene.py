@@ -26,10 +26,10 @@ from workbench.scenarios.run import step_of
 from workbench.trace.braking import links_of
 from workbench.trace.cut import Cut
 from workbench.trace.explain import AGREE, DISAGREE, Explanation
-from workbench.trace.fold import Scope
+from workbench.trace.fold import Scope, link_scope
 from workbench.trace.formulas import Formula
 from workbench.trace.gates import SENDER_OF
-from workbench.trace.schema import AMQP_0_9_1, AMQP_1_0, BROKER, CLIENT, Row
+from workbench.trace.schema import AMQP_0_9_1, AMQP_0_10, AMQP_1_0, BROKER, CLIENT, Row
 from workbench.trace.sentences_hops import process_words
 from workbench.trace.sentences_paging import RAM_TARGET
 from workbench.trace.words import spec_name, value_text, visible
@@ -141,6 +141,10 @@ def picture_of(
     # Of a trace of several protocols that is drawn which the opened row is about.
     about = run.row.connection if isinstance(run, Cut) else None
     near = [row for row in walk.rows if about in (None, row.connection)]
+    if isinstance(run, Cut) and run.row.protocol == AMQP_0_10:
+        opened = link_scope(run.row)
+        if opened is not None:
+            return SubscriberPicture(walk, _chosen(walk, opened))
     if any(sends_messages(row) for row in near) or layout.name == "gauge":
         return GaugePicture(walk, about)
     links = _chosen(walk, link)

@@ -16,6 +16,7 @@ from workbench.scenarios.action import Value
 from workbench.serial import MODULUS
 from workbench.trace import brakes
 from workbench.trace.braking import PublishingBraking
+from workbench.trace.consumers import Fullness
 from workbench.trace.fold import Scope, held_in, link_scope
 from workbench.trace.schema import AMQP_0_10, BROKER, CLIENT, OBSERVED, RECEIVED, SENT, Row
 from workbench.trace.words import visible
@@ -393,7 +394,8 @@ class CreditLine:
     def __init__(self, link: Scope, walk: Walk) -> None:
         self.link = link
         self.id = f"subscription {link.connection}/{link.session}/{link.link}"
-        self.octets: int | None = None  # of credit; None: nobody has told
+        self.messages: int | None = None  # of credit; None: nobody has told
+        self.octets: int | None = None  # likewise
         self._walk = walk
         self._made: Counter[str] = Counter()
         self._ends: dict[str, list[int]] = {}
@@ -416,9 +418,9 @@ class CreditLine:
         messages = self._messages(row)
         if messages is not None:
             made = self._made[row.vantage]
-            # No limit has no end to draw.
-            self._ends[row.vantage] = [made, made + (0 if messages == NO_LIMIT else messages)]
-            self.octets = (row.ledger or {}).get("credit_octets")
+            # No limit has no end to draw. Only a broker tells of credit, or a capture.
+            self._ends[BROKER] = [made, made + (0 if messages == NO_LIMIT else messages)]
+            self.messages, self.octets = messages, (row.ledger or {}).get("credit_octets")
 
     def head(self) -> Doc:
         """Of the line: what does not change."""
@@ -465,15 +467,24 @@ class SubscriberPicture(LinkPicture):
     def __init__(self, walk: Walk, links: Sequence[Scope]) -> None:
         super().__init__(walk, [])
         self.credit = CreditLine(links[0], walk)
+        # Of one that began before a slice nobody knows how many messages there were.
+        self._whole = walk.cut is None or any(
+            row.kind == "message.subscribe" and link_scope(row) == links[0] for row in walk.rows
+        )
+        self._fullness = Fullness()
         self._got = self._accepted = 0
 
     def take(self, row: Row) -> None:
         """Take in the row that the walk took last."""
         super().take(row)
         self.credit.take(row)
-        if row.connection == self.credit.link.connection and row.event != SENT:
+        if row.connection != self.credit.link.connection:
+            return
+        if row.vantage == BROKER or row.event == OBSERVED:
+            self._fullness.take(row)
+        if row.event != SENT:
             self._got += row.kind == "message.transfer" and row.from_peer == BROKER
-        if row.connection == self.credit.link.connection and row.event != RECEIVED:
+        if row.event != RECEIVED:
             self._accepted += row.kind == "message.accept"
 
     def is_small(self, row: Row) -> bool:
@@ -485,7 +496,7 @@ class SubscriberPicture(LinkPicture):
         if self.is_small(flight.row):
             return None
         found = super().of_frame(flight)
-        return None if found is None else found | self.credit.of_frame(flight)
+        return found | self.credit.of_frame(flight) if found and self._whole else found
 
     @property
     def nodes(self) -> list[str]:
@@ -508,11 +519,12 @@ class SubscriberPicture(LinkPicture):
 
     def head(self) -> Doc:
         """What does not change in the run."""
-        return super().head() | {"lines": [self.credit.head()]}
+        return super().head() | {"lines": [self.credit.head()] if self._whole else []}
 
     def state(self) -> Doc:
         """Everything after the row taken last."""
-        return super().state() | {"lines": {self.credit.id: self.credit.state()}}
+        lines = {self.credit.id: self.credit.state()} if self._whole else {}
+        return super().state() | {"lines": lines}
 
     def node_state(self, name: str) -> Doc:
         """A party's words."""
@@ -521,13 +533,22 @@ class SubscriberPicture(LinkPicture):
                 say("fact.received", n=self._got),
                 say("fact.accepted", n=self._accepted),
             )
-            return {"facts": [got, accepted]}
+            return {"facts": [got, accepted] if self._whole else []}
         ready = next(iter(self._ready().values()), None)
-        octets = self.credit.octets
+        messages, octets = self.credit.messages, self.credit.octets
         some = "-unlimited" if octets == NO_LIMIT else "" if octets else "-none"
         facts = [] if ready is None else [say("fact.ready", n=ready)]
+        if messages is not None and not self._whole:
+            some_messages = "-unlimited" if messages == NO_LIMIT else ""
+            facts.append(say(f"fact.credit{some_messages}", n=messages))
         facts += [] if octets is None else [say(f"fact.octets{some}", n=octets)]
-        return {"facts": facts, "items": ready}
+        state: Doc = {"facts": facts, "items": ready}
+        if octets is not None:
+            held = (self.credit.link.session, self.credit.link.link) in self._fullness.full
+            why = say("party.blocked", why=say("gauge.no-credit"))
+            go_on = say("going.no-message" if ready == 0 else "going.may-deliver")
+            state |= {"blocked": why, "going": None} if held and ready != 0 else {"going": go_on}
+        return state
 
     def words(self) -> str:
         """The whole state in words."""

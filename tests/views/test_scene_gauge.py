@@ -167,6 +167,18 @@ def test_an_opened_row_of_a_subscription_shows_it_whatever_else_its_client_does(
         assert broker["facts"][0] == "credit for no messages more"
 
 
+def test_of_a_captured_producer_neither_the_queue_s_depth_nor_its_own_is_known(tmp_path):
+    """They are in no frame: nothing is said to be empty."""
+    export(run("qpid").then("publish", count=3).rows, tmp_path / "c.pcapng")
+    doc = scene(import_capture(tmp_path / "c.pcapng"), octets=False)
+    jsonschema.validate(doc, schema())
+    *_, state = resolved(doc)
+    producer, broker = (state["nodes"][node["id"]] for node in (doc["nodes"][0], doc["nodes"][-1]))
+    assert (producer["sub"], producer["blocked"], producer["going"]) == ("", None, None)
+    assert broker["facts"] == ["depth unknown"]
+    assert "no row tells how many messages it holds" in doc["branches"][0]["steps"][-1]["in_words"]
+
+
 def test_a_broker_that_stops_sessions_is_drawn_as_what_it_does():
     """Broker-J: nothing is held back, the producer is stopped, and that is the idea."""
     played = run("qpid", "broker-j", {"most": 10, "window": 0}).then("publish", count=60)

@@ -56,14 +56,14 @@ class Producer:
 
     Attributes:
         braking: what holds it.
-        waiting: messages that it has still to send.
+        waiting: messages that it has still to send; None: no row has told.
         window: incomplete transfers that it allows itself; 0: any.
         incomplete: transfers that are not complete.
         ended: the error with which its session ended.
     """
 
     braking: PublishingBraking
-    waiting: int = 0
+    waiting: int | None = None
     window: int = 0
     incomplete: int = 0
     ended: str | None = None
@@ -95,8 +95,9 @@ class GaugePicture(LinkPicture):
         busy = Counter(row.connection for row in walk.rows if sends_messages(row))
         busiest = {name for name, _ in busy.most_common(MOST_PRODUCERS)}
         chosen = {connection} if connection else busiest or {next(iter(walk.ends))[0]}
+        counts = {row.connection for row in walk.rows if "waiting_transfers" in (row.ledger or ())}
         self.producers = {
-            name: Producer(PublishingBraking(name or ""))
+            name: Producer(PublishingBraking(name or ""), waiting=0 if name in counts else None)
             for name in dict.fromkeys(name for name, _ in walk.ends)
             if name in chosen
         }
@@ -120,6 +121,8 @@ class GaugePicture(LinkPicture):
         self.top = max(self.top, *(self.marks.get(name, 0) for name in (_STOP, _MOST)))
         if any((row.kind, row.from_peer) == ("message.stop", BROKER) for row in walk.rows):
             self.idea = "by-session"
+        # A capture tells of no queue, and of no producer what it has to send.
+        self._depth_told = any(row.queue == self.queue and row.ledger for row in walk.rows)
         self.level = 0
         self.stopped = False
         self.items: deque[Sent] = deque()
@@ -328,12 +331,17 @@ class GaugePicture(LinkPicture):
     def node_state(self, name: str) -> Doc:
         """A party's words."""
         if name == BROKER:
-            return {"facts": [say("fact.in-queue", n=self.level)]}
+            depth = (
+                say("fact.in-queue", n=self.level)
+                if self._depth_told
+                else say("fact.depth-unknown")
+            )
+            return {"facts": [depth]}
         one = self.producers[self.named[name]]
         drawn = 0 < one.window <= MOST_PLACES
-        to_send = say(
+        to_send = "" if one.waiting is None else say(
             f"fact.to-send{'-in-window' if drawn else ''}", n=one.waiting, window=one.window
-        )
+        )  # fmt: skip
         state: Doc = {"sub": to_send, "blocked": None, "going": None}
         if one.window and not drawn:
             state |= {
@@ -341,14 +349,14 @@ class GaugePicture(LinkPicture):
                 "facts": [to_send],
             }
         brake = one.braking.brake
-        if brakes.is_blocked(brake) and one.waiting > 0:
+        if brakes.is_blocked(brake) and one.waiting:
             # There is no link here: the credit is the session's, and the broker has taken it away.
             taken = brake == brakes.LINK_CREDIT
             why = say("gauge.stopped") if taken else brakes.short(brake)
             state["blocked"] = say("party.blocked", why=why)
         elif one.ended:
             state["blocked"] = say("gauge.ended", error=one.ended)
-        else:
+        elif one.waiting is not None:
             state["going"] = say("going.may-send" if one.waiting else "going.no-message")
         if drawn:
             state["items"] = self._window(self.named[name], one)
@@ -373,7 +381,8 @@ class GaugePicture(LinkPicture):
     def words(self) -> str:
         """The whole state in words."""
         held = len(self._held.get(self.queue, ()))
-        parts = [say("gauge-words.queue", name=visible(self.queue), n=self.level)]
+        unknown = "" if self._depth_told else "-unknown"
+        parts = [say(f"gauge-words.queue{unknown}", name=visible(self.queue), n=self.level)]
         if self.stopped:
             parts.append(say("gauge-words.holds", n=held))
         for name, connection in self.named.items():

@@ -14,7 +14,7 @@ from pyspark.sql import functions as F
 
 from workbench.trace.schema import AMQP_0_9_1, AMQP_0_10, BLOCKED, BROKER, CLIENT, UNBLOCKED
 
-from . import serials
+from . import full_consumers, serials
 from .chunks import Chunks
 from .endpoint_view import (
     LINKLESS,
@@ -26,17 +26,7 @@ from .endpoint_view import (
     peer_of,
     spoken,
 )
-from .full_consumers import (
-    COMPLETED,
-    brake,
-    consumer_name,
-    consumers_of,
-    full,
-    starved,
-    still_full,
-    untold,
-    uses_up,
-)
+from .full_consumers import COMPLETED
 from .schemas import LINK
 from .segmented_scan import checkpointed, segmented_scan
 
@@ -64,8 +54,7 @@ def _frames(trace: DataFrame) -> DataFrame:
     ranges = F.get_json_object(new["extra_json"], "$.commands")
     return trace.where(is_frame(*LINKLESS) & F.col("connection").isNotNull()).select(
         "run", "seq", "t_us", "event", "protocol", "frame_id", "from_peer", "connection",
-        "session", "kind", "body_bytes", consumer_name().alias("consumer"),
-        full().alias("full"), brake().alias("brake"), uses_up().alias("uses_up"),
+        "session", "kind", "body_bytes", *full_consumers.of_consumer(),
         F.lit(None).cast("string").alias("link_sender"),
         *(old[name].alias(name) for name in ("delivery_tag", "multiple")),
         F.coalesce(new["command_id"], F.lit(0)).alias("point"),
@@ -277,10 +266,10 @@ def stalls_of(trace: DataFrame, prompt_us: int, chunks: Chunks) -> DataFrame:
     if protocols:
         freed = _freed(rows, prompt_us)
         if has_broker(trace):
-            consumers = consumers_of(trace)
-            waiting = starved(trace, consumers)
+            consumers = full_consumers.consumers_of(trace)
+            waiting = full_consumers.starved(trace, consumers)
             found = found.unionByName(_stall(waiting, F.col("brake"), "internal"))
-            freed = untold(freed, trace, consumers)
+            freed = full_consumers.untold(freed, trace, consumers)
         found = found.unionByName(_stall(freed, F.col("brake"), "later-frames"))
     if AMQP_0_10 in protocols:
         found = found.unionByName(_synced(rows, inside, prompt_us, chunks))
@@ -323,7 +312,7 @@ def _freed(rows: DataFrame, prompt_us: int) -> DataFrame:
     its = its.unionByName(completed.drop("consumer").join(subscribed, [*_PLACE]))
     of = Window.partitionBy(*_PLACE, "consumer").orderBy("seq")
     given = F.when(F.col("kind").isin(GIVEN[0], TRANSFER), F.col("t_us"))
-    its = its.withColumn("full", still_full(of)).withColumns(
+    its = its.withColumn("full", full_consumers.still_full(of)).withColumns(
         {
             "full": F.coalesce(F.last("full", ignorenulls=True).over(of), F.lit(False)),
             "next_us": F.min(given).over(of.rowsBetween(0, Window.unboundedFollowing)),

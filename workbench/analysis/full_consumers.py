@@ -20,10 +20,7 @@ from .segmented_scan import checkpointed
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, WindowSpec
 
-__all__ = [
-    "COMPLETED", "brake", "consumer_name", "consumers_of", "full", "starved", "still_full",
-    "untold", "uses_up",
-]  # fmt: skip
+__all__ = ["COMPLETED", "consumers_of", "of_consumer", "starved", "still_full", "untold"]
 
 CONSUME, CANCEL = ("basic.consume", "message.subscribe"), ("basic.cancel", "message.cancel")
 OF_SESSION = ("channel.close", "session.detach", "session.detached")
@@ -34,26 +31,25 @@ PREFETCH, LINK_CREDIT = "prefetch", "link-credit"
 CONSUMER = ("run", "connection", "session", "consumer")
 
 
-def consumer_name() -> Column:
-    """The consumer that a row concerns; of AMQP 0-10 a subscription's destination."""
-    return F.when(
-        F.col("protocol") == AMQP_0_10,
-        F.when(F.col("kind") == CANCEL[1], F.col("frame_010.destination")).otherwise(F.col("link")),
-    ).otherwise(F.col("consumer"))
+def of_consumer() -> list[Column]:
+    """What a row tells of a consumer, or of a subscription of AMQP 0-10.
 
-
-def brake() -> Column:
-    """What holds a consumer that gets none."""
-    return F.when(F.col("protocol") == AMQP_0_10, LINK_CREDIT).otherwise(PREFETCH)
-
-
-def full() -> Column:
-    """Whether a consumer gets no more after the row; null if the row does not tell."""
-    ledger = F.col("ledger")
+    Returns:
+        `consumer`: its tag, or its destination. `brake`: what holds it if it gets none. `full`:
+        whether it gets no more after the row; null if the row does not tell. `uses_up`: whether it
+        gets no credit back from the row on; null likewise.
+    """
+    new, kind, ledger = F.col("protocol") == AMQP_0_10, F.col("kind"), F.col("ledger")
+    cancelled = F.when(kind == CANCEL[1], F.col("frame_010.destination")).otherwise(F.col("link"))
     limit, unacked = ledger["prefetch_count"], ledger["unacknowledged"]
     without = (ledger["credit_messages"] == 0) | (ledger["credit_octets"] == 0)
-    all_of_it = (limit > 0) & (unacked >= limit)
-    return F.when(F.col("protocol") == AMQP_0_10, without).otherwise(all_of_it)
+    mode = F.when(kind == SET_MODE, F.col("frame_010.flow_mode") == CREDIT_MODE)
+    return [
+        F.when(new, cancelled).otherwise(F.col("consumer")).alias("consumer"),
+        F.when(new, LINK_CREDIT).otherwise(PREFETCH).alias("brake"),
+        F.when(new, without).otherwise((limit > 0) & (unacked >= limit)).alias("full"),
+        mode.when(kind == CONSUME[1], F.lit(False)).alias("uses_up"),
+    ]
 
 
 def consumers_of(trace: DataFrame) -> DataFrame:
@@ -61,26 +57,18 @@ def consumers_of(trace: DataFrame) -> DataFrame:
 
     Returns:
         `CONSUMER`, `at` (struct of seq, t_us, frame_id), `kind`, `queue` (that is named; empty if
-        none is), and of the functions of these names `brake`, `full` and `uses_up`.
+        none is), and those of `of_consumer`.
     """
     own = (F.col("vantage") == BROKER) & F.col("protocol").isin(*LINKLESS)
     completed = (F.col("kind") == COMPLETED) & (F.col("from_peer") == CLIENT)
     of_all = own & (F.col("kind").isin(*CLOSING) | completed)
-    of_one = own & F.col("consumer").isNotNull()
-    rows = trace.withColumn("consumer", consumer_name())
-    return checkpointed(
-        rows.where(of_one | of_all | (F.col("event") == "disconnect")).select(
-            *CONSUMER, _at(), "kind", brake().alias("brake"), full().alias("full"),
-            uses_up().alias("uses_up"),
-            F.coalesce("frame_091.queue", "frame_010.queue", F.lit("")).alias("queue"),
-        )
+    rows = trace.select(
+        *CONSUMER[:3], *of_consumer(), _at(), "kind", own.alias("own"),
+        (of_all | (F.col("event") == "disconnect")).alias("of_all"),
+        F.coalesce("frame_091.queue", "frame_010.queue", F.lit("")).alias("queue"),
     )  # fmt: skip
-
-
-def uses_up() -> Column:
-    """Whether a subscription gets no credit back from the row on; null if it does not tell."""
-    mode = F.when(F.col("kind") == SET_MODE, F.col("frame_010.flow_mode") == CREDIT_MODE)
-    return mode.when(F.col("kind") == CONSUME[1], F.lit(False))
+    rows = rows.where(F.col("of_all") | (F.col("own") & F.col("consumer").isNotNull()))
+    return checkpointed(rows.drop("own", "of_all"))
 
 
 def still_full(of: WindowSpec) -> Column:

@@ -32,10 +32,9 @@ def prefetch(chunks: Chunks = Chunks()) -> Transformer:  # noqa: B008
     """
 
     def transform(trace: DataFrame) -> DataFrame:
-        limit, has = F.col("prefetch_count"), F.col("unacknowledged")
-        rows = channel_rows(trace).where(
+        limit = F.col("prefetch_count")
+        return channel_rows(trace).where(
             (F.col(VIEW) == BROKER) & F.col("consumer").isNotNull() & limit.isNotNull()
         )
-        return rows.withColumn("full", (limit > 0) & (limit <= has))
 
     return transform

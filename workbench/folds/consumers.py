@@ -5,14 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from workbench.trace.consumers import (
-    SUBSCRIBE,
-    Consumer,
-    Fullness,
-    brake_of,
-    consumer_name,
-    is_full,
-)
+from workbench.trace.brakes import is_full
+from workbench.trace.consumers import SUBSCRIBE, Consumer, Fullness, brake_of, consumer_name
 from workbench.trace.schema import AMQP_0_9_1, BROKER, Row
 
 from .channels import INTERNAL, LINKLESS, Channels, Held

@@ -104,10 +104,15 @@ def _that_hold(*holds: bool) -> tuple[str, ...]:
     return tuple(brake for brake, on in zip(ORDER[:-1], holds, strict=True) if on)
 
 
+def is_full(limit: int, unacked: int) -> bool:
+    """Whether a consumer has as many messages as its prefetch allows; 0 is no limit."""
+    return 0 < limit <= unacked
+
+
 def prefetch_brakes(ledger: Mapping[str, int | bool]) -> tuple[str, ...]:
     """What holds deliveries to a consumer of AMQP 0-9-1, by its limit and what it holds."""
     limit, held = ledger.get("prefetch_count", 0), ledger.get("unacknowledged", 0)
-    return brakes(prefetch=0 < limit <= held)
+    return brakes(prefetch=is_full(limit, held))
 
 
 def window_brakes(ledger: Mapping[str, int | bool]) -> tuple[str, ...]:

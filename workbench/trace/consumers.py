@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .brakes import LINK_CREDIT, PREFETCH
+from .brakes import LINK_CREDIT, PREFETCH, is_full
 from .schema import AMQP_0_9_1, AMQP_0_10, CLIENT, Row
 
 COMPLETED, SET_MODE = "session.completed", "message.set-flow-mode"
@@ -12,11 +12,6 @@ CREDIT_MODE = 0
 
 Consumer = tuple[int | None, str]
 """Its channel, and its tag; of a subscription of AMQP 0-10 its session and its destination."""
-
-
-def is_full(limit: int, unacked: int) -> bool:
-    """Whether a consumer has as many messages as its prefetch allows; 0 is no limit."""
-    return 0 < limit <= unacked
 
 
 def consumer_name(row: Row) -> str | None:

@@ -138,8 +138,7 @@ def test_a_subscription_without_credit_blocks_the_broker_while_messages_are_read
         if turns[-1:] != [turn]:
             turns.append(turn)
     assert turns == [
-        None, "blocked: no credit", "may deliver", "blocked: no credit", "may deliver",
-        "nothing to send",
+        None, "blocked: no credit", "may deliver", "blocked: no credit", None, "nothing to send",
     ]  # fmt: skip
 
 

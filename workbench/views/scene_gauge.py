@@ -552,11 +552,13 @@ class SubscriberPicture(LinkPicture):
             facts.append(say(f"fact.credit{some_messages}", n=messages))
         facts += [] if octets is None else [say(f"fact.octets{some}", n=octets)]
         state: Doc = {"facts": facts, "items": ready}
-        if octets is not None:
-            held = (self.credit.link.session, self.credit.link.link) in self._fullness.full
-            why = say("party.blocked", why=say("gauge.no-credit"))
-            go_on = say("going.no-message" if ready == 0 else "going.may-deliver")
-            state |= {"blocked": why, "going": None} if held and ready != 0 else {"going": go_on}
+        held = (self.credit.link.session, self.credit.link.link) in self._fullness.full
+        if held and ready != 0:
+            state["blocked"] = say("party.blocked", why=say("gauge.no-credit"))
+        elif ready == 0:
+            state["going"] = say("going.no-message")
+        elif messages and octets:  # of what a completion has given back no row tells
+            state["going"] = say("going.may-deliver")
         return state
 
     def words(self) -> str:

@@ -21,7 +21,7 @@ from workbench.folds.story import story
 from workbench.folds.summary import summarise
 from workbench.folds.throughput import throughput
 from workbench.scenarios.run import run
-from workbench.trace.schema import Row
+from workbench.trace.schema import AMQP_0_9_1, AMQP_0_10, Row
 
 
 def captured(name):
@@ -186,7 +186,7 @@ def test_a_consumer_is_full_where_its_own_rows_say_so(name):
     gone = min((row.seq for row in rows if row.kind == "basic.cancel"), default=len(rows))
     spans = [
         (key.connection, key.session, first.seq, last.seq + lasts)
-        for key, its in full(rows).items()
+        for key, its in full(rows, AMQP_0_9_1).items()
         for one in its
         for (first, last), lasts in one.told
     ]
@@ -255,7 +255,7 @@ def test_a_consumer_is_full_to_the_end_where_that_many_are_unanswered(acts):
     book = Book()
     for act in acts:
         book.act(*act)
-    found = [one for its in full(book.rows).values() for one in its]
+    found = [one for its in full(book.rows, AMQP_0_9_1).values() for one in its]
     assert sum(one.lasts for one in found) == sum(book.has(who) >= LIMIT for who in book.there)
 
 
@@ -349,6 +349,11 @@ class Subscribed(Inside):
     def _gets_none(self, consumer):
         return consumer in self.without
 
+    def act(self, kind, *arguments):
+        super().act(kind, *arguments)
+        if kind == "session.detach":
+            self.without -= {one for one in self.without if one[0] == arguments[0]}
+
     def _of_consumer(self, kind, consumer, *more):
         fields, told = {"destination": consumer[1]}, {}
         if kind == "session.completed":
@@ -358,6 +363,7 @@ class Subscribed(Inside):
             return
         if kind == "message.cancel":
             self.gets.pop(consumer, None)
+            self.without.discard(consumer)
             self._frame(kind, (consumer[0], None), frame_010=fields)
             return
         if kind == "message.subscribe":
@@ -429,6 +435,16 @@ def test_a_consumer_that_gets_none_waits_while_its_queue_tells_of_messages(insid
     )  # fmt: skip
 
 
+@given(st.lists(st.sampled_from(INSIDE[Subscribed]), min_size=10, max_size=40))
+def test_a_subscription_is_without_credit_to_the_end_where_none_has_come(acts):
+    """Whether its queue has messages or not, which frames alone do not tell."""
+    its = Subscribed()
+    for act in acts:
+        its.act(*act)
+    found = [one for those in full(its.rows, AMQP_0_10).values() for one in those]
+    assert sum(one.lasts for one in found) == len(its.without)
+
+
 def test_what_waits_for_a_full_consumer_is_known_inside_a_broker():
     """The first message comes a second after it is full; at the end no frame lets it go on."""
     rows = run("overload").rows
@@ -457,9 +473,11 @@ def test_a_consumer_of_which_octets_are_missing_is_not_called_full():
         row if row.seq <= acks[1] or row.consumer is None else dataclasses.replace(row, ledger=None)
         for row in lossy
     ]
-    (first, second, *_) = (span for its in full(rows).values() for one in its
+    (first, second, *_) = (span for its in full(rows, AMQP_0_9_1).values() for one in its
                            for span, _ in one.told)  # fmt: skip
-    found = [span for its in full(lossy).values() for one in its for span, _ in one.told]
+    found = [
+        span for its in full(lossy, AMQP_0_9_1).values() for one in its for span, _ in one.told
+    ]
     of_channel = [(begin.seq, end.seq) for begin, end in found if begin.session == 1]
     assert of_channel[0] == (first[0].seq, first[1].seq)
     assert of_channel[1][0] == second[0].seq

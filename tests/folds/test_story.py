@@ -11,6 +11,7 @@ from workbench.capture.importer import import_capture
 from workbench.folds.consumers import prefetch
 from workbench.folds.story import Packets, story
 from workbench.scenarios.run import run
+from workbench.trace.pcapng_out import export
 
 
 def lost(rows, *, end):
@@ -92,6 +93,19 @@ def test_a_closed_window_is_told_though_nobody_knows_that_anything_waited():
     )
     assert "session window was closed once, for 4.8 s at most" in " ".join(publisher.more)
     assert {one.what for one in publisher.intervals} == {"window closed"}
+
+
+def test_a_subscription_of_0_10_that_gets_nothing_to_the_end_is_told(tmp_path):
+    """Its credit was for four, and no frame tells whether there are more."""
+    played = run("qpid_credit").then("flow", unit="octets", value=1000).then("flow", value=4)
+    export(played.rows, tmp_path / "c.pcapng")
+    rows = import_capture(tmp_path / "c.pcapng").rows
+    told = story(rows, Packets(still_open={"c1"}, until_us=60_000_000))
+    assert told.headline.endswith(
+        " When the trace ends, c1/1 delivered has had no credit for 60 s."
+    )
+    (link,) = told.links
+    assert link.more[-1].endswith("it is stalled until its receiver grants some.")
 
 
 @pytest.mark.parametrize("closes", ["detach", "end", "close"])

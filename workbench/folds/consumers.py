@@ -26,54 +26,91 @@ _Queue = tuple[str, str | None]
 """A queue of a run."""
 
 
-def full(rows: Iterable[Row]) -> dict[LinkKey, list[Intervals]]:
-    """When a consumer had as many messages as its prefetch allows; one for each of a channel.
+def full(rows: Iterable[Row], protocol: str) -> dict[LinkKey, list[Intervals]]:
+    """When a consumer got no more; one for each of a channel, or of a session.
 
-    Deliveries are counted one by one: an acknowledgement may name those of other consumers too, and
-    no row of theirs tells that.
+    Args:
+        rows: a whole run in order.
+        protocol: 0-9-1: it had as many messages as its prefetch allows; or 0-10: no credit.
     """
     found: dict[LinkKey, list[Intervals]] = {}
-    for end in ends(rows, AMQP_0_9_1):
+    for end in ends(rows, protocol):
         if end.peer == BROKER:
-            for session, one in _full(end):
+            its = _Unacknowledged(end) if protocol == AMQP_0_9_1 else _Credit()
+            for session, one in _full(end, its):
                 key = LinkKey(end.run, end.connection, session, None, BROKER, None)
                 found.setdefault(key, []).append(one)
     return found
 
 
-def _full(end: End) -> Iterator[tuple[int | None, Intervals]]:
-    its = Channels(end)
+def _full(end: End, its: _Unacknowledged | _Credit) -> Iterator[tuple[int | None, Intervals]]:
     found: dict[Consumer, Intervals] = {}
-    has: dict[Consumer, set[int]] = {}  # deliveries that nothing has answered, by seq
-    owner: dict[int, Consumer] = {}
-    limits: dict[Consumer, int | None] = {}  # None: octets are missing, and nobody knows
     for row in end.rows:
-        step, consumer = its.step(row), (row.session, row.consumer or "")
+        for one, holds in its.take(row):
+            found.setdefault(one, Intervals()).note(row, holds)
+        if row.kind in GONE:
+            for one in [one for one in found if _gets_no_more(one, row)]:
+                found[one].finish(row)
+                its.drop(one)
+                yield one[0], found.pop(one)
+    for (session, _), intervals in found.items():
+        intervals.finish(end.rows[-1], lasts=True)
+        yield session, intervals
+
+
+class _Unacknowledged:
+    """Deliveries of AMQP 0-9-1, counted one by one.
+
+    An acknowledgement may name those of other consumers too, and no row of theirs tells that.
+    """
+
+    def __init__(self, end: End) -> None:
+        self._channels = Channels(end)
+        self._has: dict[Consumer, set[int]] = {}  # deliveries that nothing has answered, by seq
+        self._owner: dict[int, Consumer] = {}
+        self._limits: dict[Consumer, int | None] = {}  # None: octets are missing, nobody knows
+
+    def take(self, row: Row) -> Iterator[tuple[Consumer, bool]]:
+        """The end's next row; gives whom it changes, and whether they are full after it."""
+        step, consumer, has = self._channels.step(row), (row.session, row.consumer or ""), self._has
         changed = [consumer]
         if row.consumer is not None:
-            limits[consumer] = (row.ledger or {}).get("prefetch_count")
+            self._limits[consumer] = (row.ledger or {}).get("prefetch_count")
         if step is not None and step.asks:
             has.setdefault(consumer, set()).add(row.seq)
-            owner[row.seq] = consumer
+            self._owner[row.seq] = consumer
         for since, _ in step.answered if step is not None else ():
-            whose = owner.pop(since.seq)
+            whose = self._owner.pop(since.seq)
             has.get(whose, set()).discard(since.seq)
             changed.append(whose)
         if row.kind in RECOVER:
             changed += (one for one in has if one[0] == row.session)
             for one in changed:
                 has[one] = set()
-        for one in set(changed) & limits.keys():
-            holds = is_full(limits[one] or 0, len(has.get(one, ())))
-            found.setdefault(one, Intervals()).note(row, holds)
-        if row.kind in GONE:
-            for one in [one for one in found if _gets_no_more(one, row)]:
-                found[one].finish(row)
-                has.pop(one, None)
-                yield one[0], found.pop(one)
-    for (session, _), intervals in found.items():
-        intervals.finish(end.rows[-1], lasts=True)
-        yield session, intervals
+        for one in set(changed) & self._limits.keys():
+            yield one, is_full(self._limits[one] or 0, len(has.get(one, ())))
+
+    def drop(self, consumer: Consumer) -> None:
+        """It is gone, whatever it acknowledges later."""
+        self._has.pop(consumer, None)
+
+
+class _Credit:
+    """Credit of subscriptions of AMQP 0-10."""
+
+    def __init__(self) -> None:
+        self._fullness = Fullness()
+
+    def take(self, row: Row) -> Iterator[tuple[Consumer, bool]]:
+        """As that of `_Unacknowledged`."""
+        yield from ((one, False) for one, _ in self._fullness.take(row))
+        name = consumer_name(row)
+        if name is not None:
+            yield (row.session, name), (row.session, name) in self._fullness.full
+
+    def drop(self, consumer: Consumer) -> None:
+        """It is gone."""
+        self._fullness.full.pop(consumer, None)
 
 
 def _gets_no_more(consumer: Consumer, row: Row) -> bool:

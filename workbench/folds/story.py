@@ -13,13 +13,13 @@ from operator import attrgetter
 from typing import Any
 
 from workbench.trace.brakes import PREFETCH, QPID_WINDOW
-from workbench.trace.schema import BROKER, LOSSES, Row
+from workbench.trace.schema import AMQP_0_9_1, AMQP_0_10, BROKER, LOSSES, Row
 from workbench.trace.words import counted, duration, times
 
 from . import channels, consumers
 from .credit import credit_rows
 from .grants import answers, gathered
-from .intervals import Mark, Span, took
+from .intervals import Intervals, Mark, Span, took
 from .latency import answered
 from .stalls import PROMPT_US, Stall, with_ends
 from .summary import LinkSummary, summaries
@@ -319,7 +319,8 @@ def _links(
             and _none_waits(places[stall.seq], stall.link_sender),
         )  # fmt: skip
         found.setdefault(LinkKey(*stall[:6]), []).append(interval)  # type: ignore[arg-type]
-    credit, full = gathered(rows), consumers.full(rows)
+    credit, full = gathered(rows), consumers.full(rows, AMQP_0_9_1)
+    without = consumers.full(rows, AMQP_0_10)
     granted = {tuple(row[name] for name in LinkKey._fields): row for row in answers(credit, rows)}
     closed: dict[tuple[Any, ...], list[tuple[Span, bool]]] = {
         (one.end.run, one.end.connection, one.session, one.end.peer): one.closed.told
@@ -342,9 +343,11 @@ def _links(
         held = found.get(key, [])
         session = key.run, key.connection, key.session, key.link_sender
         spans = {
-            NO_CREDIT: credit[key].without_credit(PROMPT_US) if key in credit else [],
+            NO_CREDIT: credit[key].without_credit(PROMPT_US)
+            if key in credit
+            else _told(without, key),
             CLOSED: closed.get(session, []) if key.link is not None else [],
-            FULL: [span for its in full.get(key, ()) for span in its.told],
+            FULL: _told(full, key),
             NO_ROOM: no_room.get((key.connection, key.link_sender), []),
         }
         still_open = key.connection in packets.still_open
@@ -369,6 +372,10 @@ def _links(
             more=tuple(more),
             intervals=tuple(sorted(intervals, key=lambda one: one.start_us)),
         )  # fmt: skip
+
+
+def _told(intervals: Mapping[LinkKey, list[Intervals]], key: LinkKey) -> list[tuple[Span, bool]]:
+    return [span for its in intervals.get(key, ()) for span in its.told]
 
 
 def _is_untold(rows: Sequence[Row]) -> bool:

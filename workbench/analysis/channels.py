@@ -264,7 +264,7 @@ def stalls_of(trace: DataFrame, prompt_us: int, chunks: Chunks) -> DataFrame:
     inside = _inside(trace)
     found = _told(trace, inside)
     if protocols:
-        freed = _freed(rows, prompt_us)
+        freed = _freed(rows, prompt_us, completes=AMQP_0_10 in protocols)
         if has_broker(trace):
             consumers = full_consumers.consumers_of(trace)
             waiting = full_consumers.starved(trace, consumers)
@@ -303,13 +303,21 @@ def _synced(rows: DataFrame, inside: DataFrame, prompt_us: int, chunks: Chunks) 
     return _stall(found, F.lit(WINDOW), "later-frames")
 
 
-def _freed(rows: DataFrame, prompt_us: int) -> DataFrame:
-    """A consumer that got no more, and got another as soon as it could."""
+def _freed(rows: DataFrame, prompt_us: int, *, completes: bool) -> DataFrame:
+    """A consumer that got no more, and got another as soon as it could.
+
+    Args:
+        rows: of `channel_rows`.
+        prompt_us: as soon as that.
+        completes: there is AMQP 0-10, where a completion frees the subscriptions of a session.
+    """
     rows = rows.where((F.col(VIEW) == BROKER) & F.col("session").isNotNull())
     its = rows.where(F.col("consumer").isNotNull() & F.coalesce("full", "uses_up").isNotNull())
-    completed = rows.where((F.col("kind") == COMPLETED) & (F.col("from_peer") == CLIENT))
-    subscribed = its.where(F.col("protocol") == AMQP_0_10).select(*_PLACE, "consumer").distinct()
-    its = its.unionByName(completed.drop("consumer").join(subscribed, [*_PLACE]))
+    if completes:
+        completed = rows.where((F.col("kind") == COMPLETED) & (F.col("from_peer") == CLIENT))
+        new = F.col("protocol") == AMQP_0_10
+        subscribed = its.where(new).select(*_PLACE, "consumer").distinct()
+        its = its.unionByName(completed.drop("consumer").join(subscribed, [*_PLACE]))
     of = Window.partitionBy(*_PLACE, "consumer").orderBy("seq")
     given = F.when(F.col("kind").isin(GIVEN[0], TRANSFER), F.col("t_us"))
     its = its.withColumn("full", full_consumers.still_full(of)).withColumns(

@@ -605,6 +605,19 @@ def test_a_producer_that_qpid_s_java_broker_stops_waits_for_credit():
     )
 
 
+def test_what_a_producer_tells_of_its_credit_is_nothing_about_a_subscriber_s():
+    """Both may be of one connection; of the subscriber's frames that follow tell."""
+    rows = windowed("broker-j", most=10, window=50)
+    mute = [row for row in rows if "queue_ready" not in (row.ledger or {})]
+    held = [one for one in stalls(mute) if one.link_sender == "broker"]
+    assert {one.evidence for one in held} == {"later-frames"}
+    first = next(row for row in mute if row.connection == held[0].connection and row.is_frame)
+    block = next(row for row in mute if (row.event, row.kind) == ("block", "link-credit"))
+    there = dataclasses.replace(block, seq=first.seq, connection=first.connection)
+    both = sorted([*mute, there], key=lambda row: row.seq)
+    assert [one for one in stalls(both) if one.link_sender == "broker"] == held
+
+
 def test_three_protocols_can_be_held_against_each_other(pika):
     """What each carried, and how long answers took where there are any."""
     links = run("credit", parameters={"messages": 30}).then("grant", link_credit=30).rows

@@ -124,9 +124,23 @@ def test_a_consumer_that_was_closed_in_its_wait_is_told_without_proof(closes):
         "When it was closed it had had no credit for 10 s: if messages were waiting, it was"
         " stalled until then."
     )
-    # One that ends with what it asked for is not said to have waited.
-    short = story([*rows, replace(end, t_us=last.t_us + 1_000)])
-    assert "closed" not in short.headline + " ".join(short.links[0].more)
+
+
+@pytest.mark.parametrize(("later_us", "told_so"), [(5_000, False), (30_000, True)])
+def test_who_asks_for_so_many_messages_and_goes_is_not_said_to_have_waited(
+    tmp_path, later_us, told_so
+):
+    """It is closed with no credit, for as long as that takes."""
+    played = acted("credit", "rmq4.3", {"messages": 9}, ("grant", {"link_credit": 5}))
+    export(played, tmp_path / "c.pcapng")
+    rows = import_capture(tmp_path / "c.pcapng").rows
+    last = [row for row in rows if row.kind == "transfer"][-1]
+    rows = lost(rows, end=last.seq + 1)
+    gone = replace(last, seq=last.seq + 1, t_us=last.t_us + later_us, kind="detach", frame={},
+                   from_peer="client", ledger=None)  # fmt: skip
+    told = story([*rows, gone])
+    assert ("closed" in told.headline) == told_so
+    assert ("closed" in " ".join(told.links[0].more)) == told_so
 
 
 def test_what_has_no_length_is_not_told_as_the_longest():

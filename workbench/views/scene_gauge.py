@@ -563,6 +563,9 @@ class SubscriberPicture(LinkPicture):
 
     def words(self) -> str:
         """The whole state in words."""
+        if not self._whole:
+            facts = ", ".join(self.node_state(BROKER)["facts"])
+            return f"{say('party.broker')}: {facts}. {self.on_wire}" if facts else self.on_wire
         octets = self.credit.octets
         some = "-unlimited" if octets == NO_LIMIT else ""
         parts = [

@@ -355,7 +355,7 @@ class Subscribed(Inside):
             self.without -= {one for one in self.without if one[0] == arguments[0]}
 
     def _of_consumer(self, kind, consumer, *more):
-        fields, told = {"destination": consumer[1]}, {}
+        fields = {"destination": consumer[1]}
         if kind == "session.completed":
             self.without -= {one for one in self.without
                              if one[0] == consumer[0] and not self.uses_up[one]}  # fmt: skip

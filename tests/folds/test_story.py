@@ -89,7 +89,9 @@ def test_a_closed_window_is_told_though_nobody_knows_that_anything_waited():
     """RabbitMQ closes it to a publisher in an alarm."""
     rows = import_capture(CAPTURES / "rmq43_f_memory_alarm.pcapng").rows
     publisher = next(
-        one for one in story(rows).links if one.key[1:2] + one.key[4:5] == ("c1", "client")
+        one
+        for one in story(rows).links
+        if (one.key.connection, one.key.link_sender) == ("c1", "client")
     )
     assert "session window was closed once, for 4.8 s at most" in " ".join(publisher.more)
     assert {one.what for one in publisher.intervals} == {"window closed"}

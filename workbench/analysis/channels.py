@@ -315,8 +315,8 @@ def _freed(rows: DataFrame, prompt_us: int, *, completes: bool) -> DataFrame:
     its = rows.where(F.col("consumer").isNotNull() & F.coalesce("full", "uses_up").isNotNull())
     if completes:
         completed = rows.where((F.col("kind") == COMPLETED) & (F.col("from_peer") == CLIENT))
-        new = F.col("protocol") == AMQP_0_10
-        subscribed = its.where(new).select(*_PLACE, "consumer").distinct()
+        of_010 = F.col("protocol") == AMQP_0_10
+        subscribed = its.where(of_010).select(*_PLACE, "consumer").distinct()
         its = its.unionByName(completed.drop("consumer").join(subscribed, [*_PLACE]))
     of = Window.partitionBy(*_PLACE, "consumer").orderBy("seq")
     given = F.when(F.col("kind").isin(GIVEN[0], TRANSFER), F.col("t_us"))

@@ -39,15 +39,15 @@ def of_consumer() -> list[Column]:
         whether it gets no more after the row; null if the row does not tell. `uses_up`: whether it
         gets no credit back from the row on; null likewise.
     """
-    new, kind, ledger = F.col("protocol") == AMQP_0_10, F.col("kind"), F.col("ledger")
+    of_010, kind, ledger = F.col("protocol") == AMQP_0_10, F.col("kind"), F.col("ledger")
     cancelled = F.when(kind == CANCEL[1], F.col("frame_010.destination")).otherwise(F.col("link"))
     limit, unacked = ledger["prefetch_count"], ledger["unacknowledged"]
     without = (ledger["credit_messages"] == 0) | (ledger["credit_octets"] == 0)
     mode = F.when(kind == SET_MODE, F.col("frame_010.flow_mode") == CREDIT_MODE)
     return [
-        F.when(new, cancelled).otherwise(F.col("consumer")).alias("consumer"),
-        F.when(new, LINK_CREDIT).otherwise(PREFETCH).alias("brake"),
-        F.when(new, without).otherwise((limit > 0) & (unacked >= limit)).alias("full"),
+        F.when(of_010, cancelled).otherwise(F.col("consumer")).alias("consumer"),
+        F.when(of_010, LINK_CREDIT).otherwise(PREFETCH).alias("brake"),
+        F.when(of_010, without).otherwise((limit > 0) & (unacked >= limit)).alias("full"),
         mode.when(kind == CONSUME[1], F.lit(False)).alias("uses_up"),
     ]
 

@@ -21,7 +21,7 @@ GONE = frozenset({"connection.close", *OF_SESSION, "basic.cancel", CANCEL})
 """Ends consumers."""
 
 _Place = tuple[str, str, int | None, str]
-"""A consumer of a run: its connection, channel and tag."""
+"""A consumer of a run: its connection, and the consumer there."""
 _Queue = tuple[str, str | None]
 """A queue of a run."""
 

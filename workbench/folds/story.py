@@ -351,8 +351,9 @@ def _links(
             NO_ROOM: no_room.get((key.connection, key.link_sender), []),
         }
         still_open = key.connection in packets.still_open
+        ended_us = packets.ended.get(str(key.connection))
         could_not = [
-            _interval(what, span, lasts, end_us, still_open, packets.ended.get(str(key.connection)))
+            _interval(what, span, lasts, end_us, still_open=still_open, ended_us=ended_us)
             for what, its in spans.items()
             for span, lasts in its
         ]
@@ -467,23 +468,22 @@ def _limits(limits: Sequence[int], intervals: Sequence[Interval]) -> Iterator[st
 
 
 def _interval(
-    what: str, span: Span, lasts: bool, end_us: int, still_open: bool, ended_us: int | None
+    what: str, span: Span, lasts: bool, end_us: int, *, still_open: bool, ended_us: int | None
 ) -> Interval:
     """Times from row to row; nothing had ended one that `lasts` when there were no more rows."""
     first, last = span
-    until_us = last.t_us
-    if lasts and still_open:
-        until_us = end_us
-    elif lasts and ended_us is not None:
-        until_us = max(until_us, ended_us)
-    gone = ended_us is not None if lasts else last.kind in _CLOSES
+    until_us, closed = last.t_us, last.kind in _CLOSES
+    if lasts:  # then its last row is but the last that there is
+        until_us = end_us if still_open else max(until_us, ended_us or 0)
+        closed = ended_us is not None
     return Interval(
         what=what, start_us=first.t_us, end_us=until_us, seq=first.seq, stall=False,
-        lasts=lasts and not gone and (still_open or until_us == end_us), closed=gone,
+        lasts=lasts and not closed and until_us == end_us, closed=closed,
     )  # fmt: skip
 
 
 _CLOSES = frozenset({"detach", "end", "close", *consumers.GONE})
+"""Frames that close a link, or what carries it."""
 
 
 def _no_room(

@@ -179,7 +179,7 @@ _WAITED = {
 _FIRST = (
     "for its first credit",
     "a link has none until its receiver grants some",
-    "Let it grant as soon as the link is attached; a round trip remains",
+    "Let it grant as soon as the link is attached; it takes a round trip at the least",
 )
 """The same of a link that waited once, before its first message."""
 
@@ -193,7 +193,7 @@ _STOPPED = (
 _UNGRANTED = (
     "for credit of its subscribers",
     "nothing was left of what they had granted, in messages or in octets",
-    "Let them grant more, or complete messages sooner, which gives a window back",
+    "Let them grant more, or complete messages sooner, which in window mode gives credit back",
 )
 """The same of subscriptions in AMQP 0-10."""
 

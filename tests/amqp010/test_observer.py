@@ -1,5 +1,6 @@
 """What a watcher of a connection counts is what its ends count themselves."""
 
+import msgspec
 import pytest
 
 from workbench.amqp010.frame import decode_frame
@@ -35,6 +36,24 @@ def test_behind_a_socket_a_client_s_counters_are_worked_out():
     assert len(names) == 2
     assert max(counts) > 4
     assert len(counts) > 100
+
+
+def test_an_exchange_of_a_subscription_s_name_is_none_of_its():
+    """Clients name a subscription as they like: by the exchange that they also publish to."""
+    rows = played()
+    its = [row for row in rows if row.vantage == "broker" and row.kind == "message.subscribe"]
+    subscribe = decode_frame(its[0].raw)
+    name = subscribe.content.destination
+    transfer = next(
+        decode_frame(row.raw) for row in rows
+        if row.kind == "message.transfer" and row.from_peer == "client"
+    )  # fmt: skip
+    content = msgspec.structs.replace(transfer.content, destination=name)
+    transfer = msgspec.structs.replace(transfer, channel=subscribe.channel, content=content)
+    observer = ConnectionObserver()
+    observer.see(subscribe, True)
+    assert observer.see(transfer, True).destination is None
+    assert observer.see(transfer, False).destination == name
 
 
 @pytest.mark.parametrize("field", ["credit_messages", "credit_octets"])

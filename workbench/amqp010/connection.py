@@ -31,6 +31,7 @@ from .controls import (
     SessionDetach,
     SessionDetached,
 )
+from .credit import subscription_name
 from .errors import CloseCode, DecodeError, DetachCode, LocalProtocolError, Scope
 from .events import (
     CloseReceived,
@@ -217,14 +218,14 @@ class Connection:
         if not early:
             self.send_control(0, ConnectionClose(code, text.encode()[:255].decode(errors="ignore")))
 
-    def scope(self, item: WireItem) -> ItemScope:
+    def scope(self, item: WireItem, outgoing: bool) -> ItemScope:
         """What a frame that was just sent or applied concerns, with this end's counters."""
         if isinstance(item, ProtocolHeader):
             return NOWHERE
         session = self.channels.get(item.channel)
         if session is None or not self.opened:
             return NOWHERE
-        name = getattr(item.content, "destination", None)
+        name = subscription_name(item.content, outgoing == self.is_client)
         found = session.subscriptions.get(name) if name is not None else None
         if found is None:
             return ItemScope(session.ordinal, ledger=session.ledger())

@@ -10,9 +10,20 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from .commands import UNLIMITED, AcceptMode, AcquireMode
+from .commands import UNLIMITED, AcceptMode, AcquireMode, MessageTransfer
 
-__all__ = ["Credit", "CreditBalance", "Subscription"]
+__all__ = ["Credit", "CreditBalance", "Subscription", "subscription_name"]
+
+
+def subscription_name(content: object, from_client: bool) -> str | None:
+    """The subscription that a frame's content concerns, if the session has one of that name.
+
+    A client's transfer names an exchange, and what else a broker sends a producer's destination.
+    """
+    if isinstance(content, MessageTransfer) == from_client:
+        return None
+    name: str | None = getattr(content, "destination", None)
+    return name
 
 
 @dataclass(slots=True)

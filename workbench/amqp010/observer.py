@@ -19,7 +19,7 @@ from .commands import (
 )
 from .composite import Command
 from .controls import SessionAttach, SessionCommandPoint, SessionCompleted, SessionDetached
-from .credit import Subscription
+from .credit import Subscription, subscription_name
 from .frame import FRAME_HEADER_SIZE, Frame, ProtocolHeader, SegmentType, WireItem, encode_item
 from .ranges import RangeSet, nearest
 from .scope import NOWHERE, ItemScope
@@ -87,16 +87,15 @@ class _Session:
         if item.segment_type == SegmentType.COMMAND and item.first_frame and mine.sent is not None:
             mine.incomplete.add(mine.sent, mine.sent)
             mine.sent += 1
-        link = getattr(content, "destination", None)
+        link = subscription_name(content, from_client)
         if isinstance(content, Command) and link is not None:
-            self._credit(content, mine)
+            self._credit(link, content, mine)
         elif item.segment_type in (SegmentType.HEADER, SegmentType.BODY) and not from_client:
             self._octets((len(encode_item(item)) if size is None else size) - FRAME_HEADER_SIZE)
         return link if link in self.subscriptions else None
 
-    def _credit(self, command: Command, sent: _Commands) -> None:
+    def _credit(self, destination: str, command: Command, sent: _Commands) -> None:
         """What a command does to a subscription."""
-        destination = str(command.destination)  # type: ignore[attr-defined]
         if isinstance(command, MessageSubscribe):
             self.subscriptions[destination] = Subscription.of(
                 destination, command.queue or "", command.accept_mode, command.acquire_mode

@@ -466,7 +466,7 @@ class Client010:
 
     def scope(self, item: WireItem, outgoing: bool) -> ItemScope:
         """What the frame concerns, with this client's counters."""
-        found = self.amqp.scope(item)
+        found = self.amqp.scope(item, outgoing)
         for task in self.tasks.values():
             session = task.session
             if session is not None and session.ordinal == found.session:

@@ -109,7 +109,7 @@ class QpidConnection:
 
     def scope(self, item: WireItem, outgoing: bool) -> ItemScope:
         """What the frame concerns, with the broker's counters."""
-        return self.amqp.scope(item)
+        return self.amqp.scope(item, outgoing)
 
     def _emit(self, item: WireItem) -> None:
         assert self.wire is not None, "connect the broker's end to a wire first"

@@ -44,7 +44,7 @@ class Client:
                 self.amqp.answer(event)
 
     def scope(self, item, outgoing):
-        return self.amqp.scope(item)
+        return self.amqp.scope(item, outgoing)
 
     def rest(self):
         self.clock.run_until_rest()

@@ -331,8 +331,9 @@ class GaugePicture(LinkPicture):
     def node_state(self, name: str) -> Doc:
         """A party's words."""
         if name == BROKER:
-            depth = "fact.in-queue" if self._depth_told else "fact.depth-unknown"
-            return {"facts": [say(depth, n=self.level)]}
+            if not self._depth_told:
+                return {"facts": [say("fact.depth-unknown")]}
+            return {"facts": [say("fact.in-queue", n=self.level)]}
         one = self.producers[self.named[name]]
         drawn = 0 < one.window <= MOST_PLACES
         to_send = "" if one.waiting is None else say(
@@ -544,8 +545,8 @@ class SubscriberPicture(LinkPicture):
         some = "-unlimited" if octets == NO_LIMIT else "" if octets else "-none"
         facts = [] if ready is None else [say("fact.ready", n=ready)]
         if messages is not None and not self._whole:
-            name = "fact.credit-unlimited" if messages == NO_LIMIT else "fact.credit"
-            facts.append(say(name, n=messages))
+            no_limit = "-unlimited" if messages == NO_LIMIT else ""
+            facts.append(say(f"fact.credit{no_limit}", n=messages))
         facts += [] if octets is None else [say(f"fact.octets{some}", n=octets)]
         state: Doc = {"facts": facts, "items": ready}
         held = (self.credit.link.session, self.credit.link.link) in self._fullness.full

@@ -11,11 +11,6 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from workbench.amqp010.controls import (
-    ConnectionSecure,
-    ConnectionSecureOk,
-    ConnectionStartOk,
-)
 from workbench.amqp010.errors import DecodeError
 from workbench.amqp010.frame import (
     FRAME_HEADER_SIZE,
@@ -34,14 +29,10 @@ from workbench.capture.splitter_091 import FrameSplitter091
 from workbench.trace.clauses import clause_010
 from workbench.trace.flatten_010 import fields_010
 from workbench.trace.schema import BROKER
+from workbench.trace.secret_fields import without_secret
 
 __all__ = ["Amqp010Decoder", "FrameSplitter010"]
 
-_SECRETS: dict[Any, str] = {
-    ConnectionStartOk: "response",
-    ConnectionSecure: "challenge",
-    ConnectionSecureOk: "response",
-}
 _LARGEST = 65_535  # the size of a frame has two octets
 
 
@@ -157,7 +148,4 @@ def _redacted(item: WireItem) -> WireItem:
     said: Any = item.content
     if isinstance(said, bytes):  # a body, or a part of something that takes several frames
         return replace(item, content=bytes(len(said)))
-    name = _SECRETS.get(type(said))
-    if name is None:
-        return item
-    return replace(item, content=replace(said, **{name: bytes(len(getattr(said, name) or b""))}))
+    return replace(item, content=without_secret(said))

@@ -14,12 +14,6 @@ from workbench.amqp091.frame import (
     encode_item,
     kind_of,
 )
-from workbench.amqp091.methods import (
-    ConnectionSecure,
-    ConnectionSecureOk,
-    ConnectionStartOk,
-    ConnectionUpdateSecret,
-)
 from workbench.amqp091.observer import ConnectionObserver
 from workbench.capture.decoder import DecodedFrame, FrameRecord, WithBodies
 from workbench.capture.report import ConnectionReport
@@ -28,16 +22,9 @@ from workbench.trace.brakes import first as first_brake
 from workbench.trace.brakes import prefetch_brakes
 from workbench.trace.clauses import clause_091
 from workbench.trace.flatten_091 import fields_091
+from workbench.trace.secret_fields import without_secret
 
 __all__ = ["Amqp091Decoder"]
-
-_SECRETS: dict[Any, str] = {
-    ConnectionStartOk: "response",
-    ConnectionSecure: "challenge",
-    ConnectionSecureOk: "response",
-    ConnectionUpdateSecret: "new_secret",
-}
-
 
 _ASKED = (
     "connection.open", "connection.update-secret", "channel.open", "exchange.declare",
@@ -126,7 +113,4 @@ def _redacted(item: WireItem) -> WireItem:
     if isinstance(said, Undecodable):
         clean = said.octets[:4] + bytes(max(0, len(said.octets) - 4))
         return Frame(item.channel, replace(said, octets=clean))
-    name = _SECRETS.get(type(said))
-    if name is None:
-        return item
-    return Frame(item.channel, replace(said, **{name: bytes(len(getattr(said, name)))}))
+    return Frame(item.channel, without_secret(said))

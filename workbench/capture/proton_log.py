@@ -25,11 +25,11 @@ from workbench.amqp10.observer import ConnectionObserver
 from workbench.capture.amqp10 import frame_record, link_reports
 from workbench.capture.columns import RowColumns
 from workbench.capture.decoder import DecodedFrame
-from workbench.capture.redact import SECRETS
 from workbench.capture.report import CaptureReport, ConnectionReport
 from workbench.trace.flatten import plain
 from workbench.trace.rebuild import RebuildError, performative_of
 from workbench.trace.schema import AMQP_1_0, BROKER, CLIENT
+from workbench.trace.secret_fields import without_secret
 
 __all__ = ["NotationError", "ProtonLog", "is_proton_log", "parse_composite"]
 
@@ -135,8 +135,8 @@ class ProtonLog:
         self, connection: _Logged, item: WireItem, body: int | None, from_client: bool
     ) -> None:
         peer = CLIENT if from_client else BROKER
-        if self.report.redacted:
-            item = _redacted(item)
+        if self.report.redacted and isinstance(item, Frame):
+            item = Frame(item.channel, without_secret(item.performative))
         scope = connection.observer.see(item, from_client)
         connection.unknown.update(scope.unknown)
         frame = DecodedFrame(0, None, item, None, body)
@@ -187,15 +187,6 @@ def _item(rest: str, channel: int) -> tuple[WireItem, int | None, bool]:
         payload = _PAYLOAD.match(text, end)
         body = int(payload[1]) if payload else 0
     return Frame(channel, performative_of(name, fields)), body, cut
-
-
-def _redacted(item: WireItem) -> WireItem:
-    if not isinstance(item, Frame) or item.performative is None:
-        return item
-    present = item.performative.present()
-    zeros = {name: bytes(len(value)) for name, value in present.items()
-             if name in SECRETS and isinstance(value, bytes)}  # fmt: skip
-    return Frame(item.channel, type(item.performative)(**(present | zeros))) if zeros else item
 
 
 # -- values in Proton's notation

@@ -18,10 +18,10 @@ from workbench.amqp10.errors import DecodeError
 from workbench.amqp10.frame import Frame, WireItem, decode_frame
 from workbench.amqp10.performatives import Transfer
 from workbench.trace.rebuild import empty_body
+from workbench.trace.secret_fields import SECRETS
 
-__all__ = ["SECRETS", "Redactor"]
+__all__ = ["Redactor"]
 
-SECRETS = frozenset({"initial_response", "challenge", "response", "additional_data"})
 _BODIES = frozenset({0x75, 0x76, 0x77})
 _SECTIONS = frozenset(range(0x70, 0x79))
 

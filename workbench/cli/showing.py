@@ -116,7 +116,8 @@ def step(cut: Cut, around: int | None = None) -> Iterator[str]:
 
 def fields(row: Any) -> Iterator[str]:
     """The frame's fields as they were on the wire; what was absent is not listed."""
-    from workbench.trace.words import HIDDEN, spec_name, value_text
+    from workbench.trace.secret_fields import SECRETS
+    from workbench.trace.words import spec_name, value_text
 
     values = {name: value for name, value in row.fields.items() if name != "extra_json"}
     values |= row.extra
@@ -124,7 +125,7 @@ def fields(row: Any) -> Iterator[str]:
         yield "  fields on the wire"
         for name, value in values.items():
             shown = printable(value_text(value))
-            if name in HIDDEN and value is not None:
+            if name in SECRETS and value is not None:
                 shown = f"{len(value)} octets, not shown"
             yield f"    {spec_name(name):<{FIELD_WIDTH}} {shown}"
     if row.frame_bytes is not None:

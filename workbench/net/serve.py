@@ -13,13 +13,11 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
-from msgspec import structs
+from msgspec.structs import replace
 
 from workbench import notebook
-from workbench.amqp010 import controls
-from workbench.amqp091 import methods
-from workbench.amqp10.performatives import SaslInit, SaslResponse
 from workbench.trace.schema import OBSERVED
+from workbench.trace.secret_fields import without_secret
 from workbench.trace.taps import Recorder, flat_item
 
 from .passing import Opaque
@@ -37,7 +35,7 @@ RUN = "live"
 
 
 class LiveRecorder(Recorder):
-    """A recorder that keeps no secret: what a client proves itself with is recorded as zeros.
+    """A recorder that keeps no secret: what peers prove themselves with is recorded as zeros.
 
     Of a proxy's wire a frame is recorded once, as observed, when it has passed the gate.
     """
@@ -74,25 +72,11 @@ class LiveRecorder(Recorder):
 
 def _without_secret(flight: Any) -> Any:
     for part in ("performative", "payload", "content"):  # of AMQP 1.0, 0-9-1 and 0-10
-        said: Any = getattr(flight.item, part, None)
-        field = _SECRETS.get(type(said))
-        secret = None if field is None else getattr(said, field)
-        if field and secret:
-            said = structs.replace(said, **{field: bytes(len(secret))})
-            item = structs.replace(flight.item, **{part: said})
-            return structs.replace(flight, item=item, octets=None)
+        said = getattr(flight.item, part, None)
+        clean = without_secret(said)
+        if clean is not said:
+            return replace(flight, item=replace(flight.item, **{part: clean}), octets=None)
     return flight
-
-
-_SECRETS: dict[type, str] = {
-    SaslInit: "initial_response",
-    SaslResponse: "response",
-    methods.ConnectionStartOk: "response",
-    methods.ConnectionSecureOk: "response",
-    methods.ConnectionUpdateSecret: "new_secret",
-    controls.ConnectionStartOk: "response",
-    controls.ConnectionSecureOk: "response",
-}
 
 
 def recording(folder: str | os.PathLike[str] | None = None, run: str = RUN) -> Recording:

@@ -18,6 +18,7 @@ from workbench.languages import phrase
 
 from .fields import DETAIL_FIELDS, EXTRA_JSON
 from .schema import Row
+from .secret_fields import SECRETS
 
 say = partial(phrase, "steps")
 MINUS = "−"
@@ -101,10 +102,6 @@ def _object(value: Mapping[str, Any]) -> str:
     return "{" + text + "}"
 
 
-HIDDEN = frozenset({"initial_response", "challenge", "response", "additional_data", "new_secret"})
-"""Secrets do not belong into a line that is read aloud or pasted into a report."""
-
-
 # Fields are told in the order of the specification, whatever order a file keeps them in.
 _SPEC_ORDER: dict[str, tuple[str, ...]] = (
     {kind.NAME: tuple(spec.name for spec in kind.FIELDS) for kind in PERFORMATIVES.values()}
@@ -124,7 +121,7 @@ def frame_text(row: Row) -> str:
     """A frame in one line: `flow(handle=0, delivery-count=20, link-credit=6)`.
 
     The channel and the session fields of a flow about a link are left out; they have views of
-    their own. SASL responses are counted, not shown.
+    their own. Of a secret the octets are counted, not shown: a line is read aloud and pasted.
     """
     fields = row.fields
     left_out = {"channel", EXTRA_JSON}
@@ -139,7 +136,7 @@ def frame_text(row: Row) -> str:
         if name in left_out or value is None:
             continue
         shown = value_text(value)
-        if name in HIDDEN:
+        if name in SECRETS:
             shown = say("text.hidden", n=len(value) if isinstance(value, bytes) else 0)
         parts.append(f"{visible(spec_name(name))}={shown}")
     return f"{visible(row.kind or row.event)}({', '.join(parts)})"

@@ -19,7 +19,6 @@ from workbench.amqp010 import errors as errors_010
 from workbench.amqp010 import frame as frame_010
 from workbench.amqp091 import errors as errors_091
 from workbench.amqp091 import frame as frame_091
-from workbench.amqp091.spans import field_spans as field_spans_091
 from workbench.amqp10 import messaging as m
 from workbench.amqp10 import performatives as p
 from workbench.amqp10.constructor import FORMAT_CODES
@@ -28,6 +27,8 @@ from workbench.amqp10.frame import Frame, ProtocolHeader, decode_frame, encode_i
 from workbench.amqp10.framing import FrameReader
 from workbench.amqp10.spans import field_spans
 from workbench.amqp10.values import Array, Described, Symbol, UInt, ULong
+from workbench.trace import schema
+from workbench.trace.octets import places
 
 OCTETS_PER_OCTET = 400
 """Memory that decoding may take for each octet of input: an array of nulls that take no octets is
@@ -196,8 +197,7 @@ def check_091(raw: bytes, chooser: random.Random) -> bool:
             continue  # such as a short string of a method that is longer as it is written here
         (again,), none = _read_091([octets])
         assert (repr(again.item), none) == (repr(one.item), None), "what is written reads otherwise"
-        spans = [(span.start, span.end) for span in field_spans_091(one.raw)]
-        _tiled(one.raw, spans)
+        _tiled(one.raw, [(one.start, one.end) for one in places(one.raw, schema.AMQP_0_9_1)])
     return bool(items)
 
 
@@ -227,6 +227,7 @@ def check_010(raw: bytes, chooser: random.Random) -> bool:
             continue  # such as a field whose value is legal and longer as it is written here
         (again,), none = _read_010([octets])
         assert (repr(again.item), none) == (repr(one.item), None), "what is written reads otherwise"
+        _tiled(one.raw, [(one.start, one.end) for one in places(one.raw, schema.AMQP_0_10)])
     return bool(items)
 
 

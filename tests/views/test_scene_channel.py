@@ -1,9 +1,12 @@
 """The stage's picture of AMQP 0-9-1, made of captures of RabbitMQ 4.3.6."""
 
 import jsonschema
+import pytest
 
+from tests.amqp010.strategies import every_frame
 from tests.amqp091.corpus import corpus
 from tests.amqp091.streams import FOLDER
+from workbench.amqp010.frame import encode_item as encode_item_010
 from workbench.amqp091.frame import encode_item
 from workbench.capture.importer import import_capture
 from workbench.trace.cut import cut_rows
@@ -124,11 +127,15 @@ def test_a_slice_knows_what_an_alarm_holds_that_was_told_before_it():
         assert begun["nodes"]["client:c1"]["blocked"] == held
 
 
-def test_the_fields_of_every_frame_cover_its_octets():
-    """All methods, one behind the other, without a gap."""
-    for frame in corpus():
-        octets = encode_item(frame)
-        found = places(octets, "amqp-0-9-1")
+@pytest.mark.parametrize(
+    ("protocol", "frames", "encode"),
+    [("amqp-0-9-1", corpus, encode_item), ("amqp-0-10", every_frame, encode_item_010)],
+)
+def test_the_fields_of_every_frame_cover_its_octets(protocol, frames, encode):
+    """All methods, controls and commands, one behind the other, without a gap."""
+    for frame in frames():
+        octets = encode(frame)
+        found = places(octets, protocol)
         assert [one.start for one in found] == [0, *(one.end for one in found[:-1])]
         assert found[-1].end == len(octets)
-        assert "payload" not in [one.path for one in found]
+        assert not {"payload", "octets"} & {one.path for one in found}

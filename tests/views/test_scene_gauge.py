@@ -10,6 +10,7 @@ from workbench.capture.importer import import_capture
 from workbench.scenarios import run
 from workbench.trace.cut import cut_rows
 from workbench.trace.pcapng_out import export
+from workbench.views.frames import fields_of
 from workbench.views.scene import resolved, scene, schema
 
 
@@ -39,6 +40,22 @@ def test_a_full_window_blocks_and_what_the_queue_holds_is_marked_in_both():
     (gauge,) = doc["gauges"]
     assert [(mark["at"], mark["kind"]) for mark in gauge["marks"]] == [(7, "high"), (5, "low")]
     assert "holds 1 completion" in doc["branches"][0]["steps"][-1]["in_words"]
+
+
+def test_the_octets_of_a_frame_are_explained_in_the_terms_of_0_10():
+    """Header, code, packing flags and fields of the specification, each with its octets."""
+    rows = run("qpid").then("publish", count=1).rows
+    frame = next(row for row in rows if row.kind == "message.transfer")
+    told = {name: (value, frame.raw[start:end].hex())
+            for name, value, start, end, _ in fields_of(frame)}  # fmt: skip
+    assert told["frame.flags"] == ("first segment, first frame, last frame", "0b")
+    assert told["frame.segment-type"] == ("1 (command)", "01")
+    assert told["frame.track"] == ("1", "01")
+    assert told["message.transfer.class-code"] == ("0x04", "04")
+    assert told["message.transfer.session-header"][1] in ("0100", "0101")
+    named = told["message.transfer.packing-flags"][0].split(", ")
+    assert named[0] == "destination"
+    assert told["message.transfer.destination"][1] == "0a" + b"amq.direct".hex()
 
 
 def test_below_the_low_mark_the_window_empties_at_once():

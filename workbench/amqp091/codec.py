@@ -205,8 +205,8 @@ def read_properties(data: bytes, at: int, end: int) -> Properties:
     return said  # type: ignore[no-any-return]
 
 
-def argument_octets(said: Method) -> Iterator[tuple[str, str, int, str]]:
-    """A method's arguments as they lie on the wire: name, type, size in octets, value in words.
+def argument_octets(said: Method) -> Iterator[tuple[str, int, str]]:
+    """A method's arguments as they lie on the wire: name, size in octets, value in words.
 
     Bits in a row share an octet, and then a line.
     """
@@ -216,13 +216,13 @@ def argument_octets(said: Method) -> Iterator[tuple[str, str, int, str]]:
             bits.append(f"{name}={getattr(said, name)}")
             continue
         if bits:
-            yield "bits", "bit", (len(bits) + 7) // 8, ", ".join(bits)
+            yield "bits", (len(bits) + 7) // 8, ", ".join(bits)
             bits = []
         if type_:
             value = getattr(said, name)
             form = _FORMS.get(type_)
             size = struct.calcsize(form) if form else len(_SIZED[type_](value))
-            yield name, type_, size, f"0x{value.hex()}" if type_ == "longstr" else str(value)
+            yield name, size, f"0x{value.hex()}" if type_ == "longstr" else str(value)
 
 
 _SIZED: dict[str, Callable[[Any], bytes]] = {

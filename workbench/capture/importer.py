@@ -78,9 +78,7 @@ class Capture:
         with self._opened() as stream:
             head = stream.read(_SNIFFED)
             stream.seek(0)
-            digest = hashlib.file_digest(stream, "sha256").hexdigest()
-        stem = path.name.split(".")[0] if path.name.endswith(".gz") else path.stem
-        self.run = run or f"{stem}-{digest[:_HASH_DIGITS]}"
+            self.run = run or _name_of(path, stream)
         self.report = CaptureReport(file=path.name, run=self.run, redacted=redact)
         self._port = port
         self._port_octets = (port or 0).to_bytes(2, "big")
@@ -361,6 +359,12 @@ def _flow(
         tell(size)
     if not report.captures and not report.kept:
         raise CaptureError("\n".join(report.failures) or "no capture was given")
+
+
+def _name_of(path: Path, stream: BufferedReader) -> str:
+    """The name of a run: stem and content of its file."""
+    stem = path.name.split(".")[0] if path.name.endswith(".gz") else path.stem
+    return f"{stem}-{hashlib.file_digest(stream, 'sha256').hexdigest()[:_HASH_DIGITS]}"
 
 
 def _size(path: Path) -> int:

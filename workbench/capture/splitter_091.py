@@ -70,6 +70,8 @@ class FrameSplitter091:
         self._begun = from_start
         self._data = b""
         self._at = 0  # of the next frame in them
+        self._later: list[bytes] = []  # what came since and did not complete it
+        self._lacks = 0  # octets without which it is not whole
         self._pass = 0  # octets of a frame that is told already, or cannot be read
 
     def feed(self, data: bytes) -> list[Found]:
@@ -79,16 +81,27 @@ class FrameSplitter091:
             self._pass -= passed
             self.offset += passed
             data = data[passed:]
-        self._data += data
+        self._later.append(data)
+        self._lacks -= len(data)
         found: list[Found] = []
+        if self._lacks > 0:
+            return found
+        self._data = self._taken()
         while self._step(found):
             pass
         self._data, self._at = self._data[self._at :], 0
         return found
 
+    def _taken(self) -> bytes:
+        """All octets in hand, which are then nowhere else."""
+        whole = b"".join((self._data, *self._later))
+        self._later.clear()
+        self._data, self._lacks = b"", 0
+        return whole
+
     def gap(self, octets: int) -> list[Found]:
         """So many octets are lost here; gives what can be told of the frame they were in."""
-        have, self._data = self._data, b""
+        have = self._taken()
         found: list[Found] = []
         begin = self.offset
         self.offset += len(have) + octets
@@ -114,11 +127,12 @@ class FrameSplitter091:
         """The stream ends; gives what is left."""
         found: list[Found] = []
         if self._search:
+            self._data = self._taken()
             self._find(found, final=True)
             while not self._search and self._step(found):
                 pass
             self._data, self._at = self._data[self._at :], 0
-        have, self._data = self._data, b""
+        have = self._taken()
         if have and self._begun:
             found.append(Unreadable(self.offset, len(have), "the stream ends in a frame", True))
         self.offset += len(have)
@@ -147,6 +161,7 @@ class FrameSplitter091:
             return self._lose(text, found)
         end = at + size
         if len(data) < end:
+            self._lacks = end - len(data)
             return False
         try:
             item, octets = self.read(data, at, end)

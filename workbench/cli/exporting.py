@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from bisect import bisect_left, bisect_right
 from pathlib import Path
 from typing import Any
 
@@ -63,7 +64,7 @@ def command(arguments: argparse.Namespace) -> int:
     if arguments.expect:
         raise CommandError("--expect is for a test: a name ending in .py", WRONG_USAGE)
     rows = one_run(arguments.trace, arguments.run)
-    first, end = chosen_rows(rows, arguments.first, arguments.last)
+    first, end = _places(rows, arguments.first, arguments.last)
     if target.suffix.lower() == ".html":
         _page(target, rows, first, end, arguments.title)
     else:
@@ -97,7 +98,7 @@ def _test(target: Path, arguments: argparse.Namespace) -> int:
     return 0
 
 
-def chosen_rows(rows: list[Any], first: int | None, last: int | None) -> tuple[int, int]:
+def _places(rows: list[Any], first: int | None, last: int | None) -> tuple[int, int]:
     """Place of the slice's first row, and the place after its last.
 
     Raises:
@@ -110,7 +111,8 @@ def chosen_rows(rows: list[Any], first: int | None, last: int | None) -> tuple[i
         raise CommandError(
             f"steps {first} to {last}: legal: {low} to {high}, the first first", WRONG_USAGE
         )
-    return first - low, last - low + 1
+    seqs = [row.seq for row in rows]  # rows may be lost: their numbers are no places
+    return bisect_left(seqs, first), bisect_right(seqs, last)
 
 
 def _page(target: Path, rows: list[Any], first: int, end: int, title: str) -> None:

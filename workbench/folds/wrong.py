@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -55,11 +54,11 @@ def _errors(rows: Sequence[Row]) -> Iterator[Wrong]:
 
 def _error(row: Row) -> str:
     """The error that a frame tells, in its own words; empty if it tells none."""
-    told: dict[str, Any] = {**(row.frame or {}), **(row.frame_091 or {}), **(row.frame_010 or {})}
+    told = row.fields
     code = told.get("reply_code") or told.get("error_code")
     if code is not None and code != GOOD:
         return f"{code} {told.get('reply_text') or told.get('description') or ''}".strip()
-    error = json.loads(told.get("extra_json") or "{}").get("error")
+    error = row.extra.get("error")
     if not isinstance(error, dict):
         return ""
     return ": ".join(str(error[name]) for name in ("condition", "description") if error.get(name))

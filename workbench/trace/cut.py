@@ -239,7 +239,8 @@ class Following:
         rows = [row for row, _ in self._rows]
         last = rows[-1].seq if rows else -1
         if seq is not None and all(row.seq != seq for row in rows):
-            raise StepError(f"row {seq} is not among these rows; legal: {rows[0].seq} to {last}")
+            legal = f"{rows[0].seq} to {last}" if rows else "none, there are no rows"
+            raise StepError(f"row {seq} is not among these rows; legal: {legal}")
         start = self._folding.state()
         earlier = Earlier(
             ends=dict(self._before.ends), links=tuple(self._before.links),

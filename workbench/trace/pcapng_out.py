@@ -1,9 +1,9 @@
 """Any trace as a pcapng file that Wireshark reads.
 
-One TCP connection per connection of the trace, with handshake, sequence numbers, checksums and
-FIN; the broker has port 5672. Of a frame that was logged at both ends one row is taken: the one
-that was observed on the wire, else the one that was sent. Times are those of the trace, from
-the packet clock of a capture, or from 2020-01-01 for a virtual run.
+One TCP connection per connection of the trace, with handshake (unless its beginning is not in the
+trace), sequence numbers, checksums and FIN; the broker has port 5672. Of a frame that was logged at
+both ends one row is taken: the one that was observed on the wire, else the one that was sent. Times
+are those of the trace, from the packet clock of a capture, or from 2020-01-01 for a virtual run.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from workbench.amqp010.errors import LocalProtocolError as MisfitError010
 from workbench.amqp091.errors import AmqpError as AmqpError091
 from workbench.amqp10.errors import AmqpError
 from workbench.notebook import PlainError
+from workbench.trace.flatten import PROTOCOL_HEADER
 from workbench.trace.packet_out import Address, PcapngWriter, TcpTalk
 from workbench.trace.rebuild import RebuildError, item_of
 from workbench.trace.schema import CLIENT, FRAME_COLUMNS, OBSERVED, SENT, Row
@@ -113,7 +114,11 @@ def _write(frames: list[Row], writer: PcapngWriter) -> ExportResult:
         if talk is None:
             talk = talks[key] = TcpTalk(writer, *_ends(len(talks)))
             # The first packet of a run is its time 0, so that reading it back gives its times.
-            talk.open(start if first_of_run else start + row.t_us)
+            begun_us = start if first_of_run else start + row.t_us
+            if row.kind == PROTOCOL_HEADER:
+                talk.open(begun_us)
+            else:  # what lacks its beginning is no connection that is just opened
+                talk.segment(begun_us, from_client=True)
         octets = row.raw
         if octets is None:
             rebuilt += 1

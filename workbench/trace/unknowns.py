@@ -474,7 +474,7 @@ def _about_time(time: _Time, connections: Iterable[str]) -> Iterator[Finding]:
     numbers = {int(name[1:]) for name in connections if name[1:].isdecimal()}
     missing = sorted(set(range(1, max(numbers, default=0) + 1)) - numbers)
     if missing and time.observed:
-        listed = ", ".join(f"c{number}" for number in missing)
+        listed = few([f"c{number}" for number in missing], MANY_PLACES)
         yield _found(
             "others",
             f"everything on connection {listed}" if len(missing) == 1 else f"what {listed} carried",

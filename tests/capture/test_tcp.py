@@ -189,7 +189,7 @@ def test_a_new_syn_on_the_same_ports_is_a_new_connection():
     piece = new.feed(0, b"new")[0]
     assert [c.number for c in reassembler.conversations] == [1, 2]
     assert piece.direction.conversation.number == 2
-    assert reassembler.conversations[0].closed
+    assert [one.ended for one in reassembler.conversations] == [True, False]
 
 
 def test_a_repeated_syn_is_the_same_connection():
@@ -209,13 +209,15 @@ def test_a_lost_syn_leaves_the_opener_to_the_answer():
     assert reassembler.conversations[0].opened_by == CLIENT
 
 
-def test_both_fins_close():
-    """A connection is closed when both ends have sent FIN."""
+@pytest.mark.parametrize("flag", [FIN, RST])
+def test_one_end_is_enough_to_end(flag):
+    """Nobody waits on a connection of which an end has sent FIN or RST."""
     reassembler = Reassembler()
-    Talk(reassembler).feed(0, b"", FIN | ACK)
-    assert not reassembler.conversations[0].closed
-    Talk(reassembler, 500, BROKER, CLIENT).feed(0, b"", FIN | ACK)
-    assert reassembler.conversations[0].closed
+    talk = Talk(reassembler)
+    talk.feed(0, b"A")
+    assert not reassembler.conversations[0].ended
+    talk.feed(1, b"", flag | ACK)
+    assert reassembler.conversations[0].ended
 
 
 @st.composite

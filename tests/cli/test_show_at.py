@@ -7,12 +7,13 @@ from pathlib import Path
 import pytest
 
 from tests.analysis.runs import CAPTURES
+from tests.trace.rows import state_after
 from workbench.capture.importer import import_capture
 from workbench.cli.main import main
 from workbench.cli.showing import ledgers
 from workbench.folds.stalls import stalls
 from workbench.scenarios.run import run
-from workbench.trace import files, fold
+from workbench.trace import files
 
 
 @pytest.fixture
@@ -83,7 +84,7 @@ def test_what_is_told_of_a_step_does_not_depend_on_what_is_told_with_it(
 def test_no_two_counters_of_a_moment_have_one_heading(name: str, repo: Path) -> None:
     """A prefetch is a channel's, or a consumer's of it; both may be there."""
     path = repo / "data" / "captures" / "amqp091" / f"rmq43_{name}.pcapng"
-    state = fold(import_capture(path).rows)
+    state = state_after(import_capture(path).rows)
     told = [line for line in ledgers(state, "c1") if line[:3] != "   "]
     assert len(told) == len(set(told)) > len(state.ledgers)
     consumer = next(key for _, key in state.ledgers if key.consumer)

@@ -167,10 +167,10 @@ def test_a_capture_folds_to_the_ledgers_of_the_specification_after_every_frame(n
                 continue
             where = f"{name} row {row.seq}, link {reckoning.name}"
             link = Scope("link", places[key], 1, reckoning.name, "broker", 1)
-            assert state.ledger("wire", link) == reckoning.link, where
+            assert state.ledgers["wire", link] == reckoning.link, where
             session = Scope("session", places[key], 1, link_sender="broker")
             if reckoning.told:
-                assert state.ledger("wire", session) == reckoning.session, where
+                assert state.ledgers["wire", session] == reckoning.session, where
             compared += 1
     assert compared > 20
 
@@ -206,7 +206,7 @@ def credit_at(name, wanted):
         names.pop("properties", None)
         if all(row.frame.get(key) == value for key, value in names.items()):
             link = Scope("link", row.connection, 1, row.link, "broker", row.attach_no)
-            found.append(folding.state().ledger("wire", link)["link_credit"])
+            found.append(folding.state().ledgers["wire", link]["link_credit"])
     return found
 
 

@@ -203,7 +203,7 @@ def test_a_wrong_rule_s_row_tells_what_the_rule_would_have_given(rule):
     credit = counters(played).sender[1]
     told = list(explain(played.rows))[-1]
     assert told.formula == f"20 + 6 − 21 = 5, but its counter says {credit}"
-    assert told.interesting == OTHER_RULE
+    assert told.reasons[0] == OTHER_RULE
     assert f"By 2.6.7 it may now send 5 messages; this one takes {credit}" in told.sentence
     line = list(transcript(played.rows))[-1]
     assert line.endswith(f"sender's credit 2 → {credit}  [{told.formula}]")

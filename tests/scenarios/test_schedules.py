@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.scenarios.ledgers import standing
+from tests.trace.rows import state_after
 from workbench import serial
 from workbench.scenarios import ActionError, get, names, run
 from workbench.scenarios.link_model import (
@@ -24,7 +25,6 @@ from workbench.scenarios.run import Run
 from workbench.scenarios.schedules import moved, play, play_model, seq_of_move, states_along
 from workbench.serial import link_credit_snd
 from workbench.trace.explain import OTHER_RULE, explain
-from workbench.trace.fold import fold
 from workbench.trace.hash import trace_hash
 
 STARTS = [0, 20, 2**31, 2**32 - 2]
@@ -243,9 +243,9 @@ def test_a_cursor_between_two_moves_shows_both_ledgers_as_they_were():
     """The rows up to a move, folded: what the stepper draws there."""
     moves = [SEND_FLOW, FLOW_ARRIVES, SEND_TRANSFER]
     played = play(moves, grants=(3,), initial_delivery_count=2**32 - 1)
-    between = fold(played.rows, upto=seq_of_move(played, 1))
+    between = state_after(played.rows, upto=seq_of_move(played, 1))
     counters = {
-        vantage: (between.ledger(vantage, scope)["delivery_count"], ledger["link_credit"])
+        vantage: (between.ledgers[vantage, scope]["delivery_count"], ledger["link_credit"])
         for (vantage, scope), ledger in between.ledgers.items()
         if scope.group == "link"
     }

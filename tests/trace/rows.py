@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from hypothesis import strategies as st
 
-from workbench.trace import Explanation, Row, explain
+from workbench.trace import Explanation, Fold, Row, State, explain
 from workbench.trace.schema import AMQP_1_0, COLUMNS
 
 CLIENT_END = "client:receiver"
@@ -248,3 +249,17 @@ def any_row(draw, **strategies):
             value = draw(VALUES[column.type])
         given_columns[column.name] = value
     return Row(**given_columns)
+
+
+def state_after(rows: Iterable[Row], upto: int | None = None, start: State | None = None) -> State:
+    """What everybody knows after every row with `seq` <= `upto`, or after all of them."""
+    folding = Fold(start)
+    for row in rows:
+        if upto is None or row.seq <= upto:
+            folding.apply(row)
+    return folding.state()
+
+
+def same(one: State, other: State) -> bool:
+    """Equal, and the frames in flight in the same order."""
+    return one == other and list(one.in_flight) == list(other.in_flight)

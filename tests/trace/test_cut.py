@@ -12,10 +12,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.trace.rows import same, state_after
 from workbench.capture.importer import import_capture
 from workbench.scenarios import registry
 from workbench.scenarios.run import run
-from workbench.trace import Fold, files, fold, pieces
+from workbench.trace import Fold, files, pieces
 from workbench.trace import cut as cutting
 from workbench.trace.before import Before
 from workbench.trace.braking import Held
@@ -135,9 +136,8 @@ def test_the_state_at_a_cut_is_that_of_a_full_replay(name: str, tmp_path: Path) 
         first = next(n for n, row in enumerate(rows) if row.run == found.run)
         mine = [row for row in rows if row.run == found.run]
         place = found.rows[0].seq - mine[0].seq
-        want = fold(mine[:place])
-        assert found.start == want, (name, seq, first)
-        assert found.start.digest() == want.digest()
+        want = state_after(mine[:place])
+        assert same(found.start, want), (name, seq, first)
         assert found.row == rows[seq]
 
 
@@ -238,7 +238,7 @@ def test_columns_fold_to_what_rows_fold_to(seed: int, size: int) -> None:
         folding.take(batch)
     for row in rows:
         story.tell(row)
-    want = fold(rows)
+    want = state_after(rows)
     assert folding.state() == want
     assert list(folding.state().ledgers) == list(want.ledgers)
     assert list(folding.state().in_flight) == list(want.in_flight)
@@ -257,7 +257,7 @@ def test_a_later_row_goes_on_from_a_kept_fold(
     path = written(tmp_path, rows)
     for seq in (*range(len(rows) - 1, 0, -11), *range(0, len(rows), 7)):
         found = cut(path, seq, around=2)
-        assert found.start == fold(rows[: found.rows[0].seq])
+        assert found.start == state_after(rows[: found.rows[0].seq])
 
 
 def test_only_row_groups_of_the_rows_are_read(
@@ -275,7 +275,7 @@ def test_only_row_groups_of_the_rows_are_read(
         return plain(chosen, columns)
 
     monkeypatch.setattr(pieces, "_read", counted)
-    assert cut(path, 9, "copy 4", around=2).start == fold(rows[:7])
+    assert cut(path, 9, "copy 4", around=2).start == state_after(rows[:7])
     assert set(groups) == {4}
 
 
@@ -287,7 +287,7 @@ def test_runs_of_several_files_in_a_folder(tmp_path: Path) -> None:
     files.write(tmp_path / "live-2.parquet", mixed[60:])
     (tmp_path / ".live-3.parquet.1234.part").write_bytes(b"half a file")
     found = cut(tmp_path, 40, "mixed b", around=3)
-    assert found.start == fold(rows[:37])
+    assert found.start == state_after(rows[:37])
     assert (found.first_seq, found.last_seq) == (0, len(rows) - 1)
 
 

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from tests.trace.rows import Hand, last, link, race
+from tests.trace.rows import Hand, last, link, race, state_after
 from workbench.capture.importer import import_capture
 from workbench.scenarios import run
-from workbench.trace import explain, fold, transcript
+from workbench.trace import explain, transcript
 
 
 def extra(**fields: Any) -> str:
@@ -20,7 +20,7 @@ def extra(**fields: Any) -> str:
 
 def test_interesting_steps_of_the_race():
     """Counters begin to differ, a grant arrives, counters agree again; the rest is passed over."""
-    assert [told.interesting for told in explain(race())] == [
+    assert [next(iter(told.reasons), None) for told in explain(race())] == [
         None,
         None,
         "counters disagree",
@@ -41,7 +41,7 @@ def test_what_turns_a_run_is_interesting(event, reason):
     """A hand on the wire, something that went wrong, an alarm, a new leader."""
     hand = Hand()
     hand.internal(event, "broker")
-    assert last(hand).interesting == reason
+    assert last(hand).reasons[0] == reason
 
 
 @pytest.mark.parametrize(
@@ -52,21 +52,21 @@ def test_a_queue_that_stops_or_frees_its_senders_is_interesting(kind, reason):
     hand = Hand()
     for event in ("block", "unblock"):
         hand.internal(event, "queue:q", kind=kind)
-        assert last(hand).interesting == reason
+        assert next(iter(last(hand).reasons), None) == reason
 
 
 def test_a_link_that_begins_without_credit_is_not_a_credit_that_ran_out():
     """Credit reaches 0 when it was above 0 before."""
     hand = Hand()
     hand.sent("broker", "attach", link(0, 0), name="l", role="sender", handle=0)
-    assert last(hand).interesting is None
+    assert not last(hand).reasons
 
 
 def test_an_error_in_a_frame_is_interesting():
     """A detach, end or close with an error is where to look."""
     hand = Hand()
     hand.sent("client", "close", None, extra_json=extra(error={"condition": "amqp:x"}))
-    assert last(hand).interesting == "error"
+    assert last(hand).reasons[0] == "error"
 
 
 def test_a_slice_is_explained_as_in_the_whole():
@@ -74,7 +74,7 @@ def test_a_slice_is_explained_as_in_the_whole():
     rows = race()
     whole = list(explain(rows))
     for cut in range(1, len(rows)):
-        start = fold(rows, upto=cut - 1)
+        start = state_after(rows, upto=cut - 1)
         part = list(explain(rows[cut:], start))
         assert [told.formulas for told in part] == [told.formulas for told in whole[cut:]]
         assert [told.changes for told in part] == [told.changes for told in whole[cut:]]

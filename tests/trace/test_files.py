@@ -13,13 +13,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.trace.rows import any_row, race
+from tests.trace.rows import any_row, race, state_after
 from tests.trace.versions import KEPT, KEPT_DETAILS, lacking, less, more
 from workbench.trace import Row, TraceFileError, TraceWriter, files, trace_hash
 from workbench.trace.before import Before
 from workbench.trace.fields import FRAME_FIELDS
 from workbench.trace.flatten import details_of
-from workbench.trace.fold import fold
 from workbench.trace.pieces import Pieces
 from workbench.trace.schema import LEDGER_FIELDS, arrow_schema
 
@@ -296,7 +295,7 @@ def test_what_may_be_null_may_be_missing_and_what_is_not_known_is_passed_over(tm
             folding = Before()
             for batch in pieces.batches(run, first, last + 1):
                 folding.take(batch)
-            assert folding.state() == fold(its)
+            assert folding.state() == state_after(its)
 
 
 def test_a_file_by_another_writer_with_the_same_columns_is_a_trace(tmp_path):

@@ -13,7 +13,7 @@ def test_race_gives_the_formula_with_live_numbers():
     """20 + 6 - 21 = 5 [2.6.7], and the sender's window by the same pattern [2.5.6]."""
     there = list(explain(race()))[4]
     assert there.formula == "20 + 6 − 21 = 5"
-    assert there.symbolic == (
+    assert there.formulas[0].symbolic == (
         "link-credit_snd := delivery-count_rcv + link-credit_rcv − delivery-count_snd"
     )
     assert [formula.numbers for formula in there.formulas] == [
@@ -60,13 +60,13 @@ def test_a_ledger_that_does_not_follow_the_rule_is_told():
 def test_a_sender_with_another_rule_is_marked_and_both_numbers_are_told():
     """The step is worth a stop, and its sentence has what 2.6.7 gives and what was taken."""
     found = granted(link(21, 2), link(21, 8), delivery_count=20, link_credit=6)
-    assert found.interesting == "not by the rule"
+    assert found.reasons[0] == "not by the rule"
     assert found.sentence.startswith(
         "The flow reaches the sender. By 2.6.7 it may now send 5 messages; this one takes 8, so"
         " its rule is another."
     )
     timid = granted(link(21, 2), link(21, 1), delivery_count=20, link_credit=6)
-    assert timid.interesting == "not by the rule"
+    assert timid.reasons[0] == "not by the rule"
     assert timid.formula == "20 + 6 − 21 = 5, but its counter says 1"
     right = granted(link(21, 2), link(21, 5), delivery_count=20, link_credit=6)
     assert "not by the rule" not in right.reasons
@@ -86,7 +86,7 @@ def test_a_wrap_is_shown_where_a_plain_subtraction_goes_wrong():
     """The naive sender takes nearly all there is; the rule gives 5, modulo 2^32."""
     found = granted(link(0, 1), link(0, 4294967295), delivery_count=4294967295, link_credit=6)
     assert found.formula == ("4294967295 + 6 − 0 ≡ 5 (mod 2³²), but its counter says 4294967295")
-    assert found.interesting == "not by the rule"
+    assert found.reasons[0] == "not by the rule"
 
 
 def test_a_message_that_is_not_counted_is_said_to_be_not_counted():
@@ -126,7 +126,7 @@ def test_a_flow_without_delivery_count_starts_from_the_initial_one():
     hand.sent("broker", "transfer", link(11, 4), handle=0, delivery_id=0)
     hand.received(hand.sent("client", "flow", None, handle=0, link_credit=5), link(11, 4))
     assert last(hand).formula == "10 + 5 − 11 = 4"
-    assert last(hand).symbolic == (
+    assert last(hand).formulas[0].symbolic == (
         "link-credit_snd := initial-delivery-count + link-credit_rcv − delivery-count_snd"
     )
 
@@ -142,7 +142,7 @@ def test_formula_of_a_drain_answer_keeps_the_limit():
     )
     told = last(hand)
     assert told.formula == "4 + 3 = 7; 3 → 0"
-    assert told.interesting == "drain"
+    assert told.reasons[0] == "drain"
     assert told.sentence == (
         "The sender gives back its unused credit of 3: its delivery-count moves on to 7 as if it"
         " had sent that many, and its credit is 0. The receiver does not know yet."
@@ -200,7 +200,7 @@ def test_observed_flow_uses_the_entitlement_at_the_capture_point():
         "The receiver grants 6: it may receive 6 messages more. The sender has sent some of it"
         " already: at this point it may send 5 messages more."
     )
-    assert told.interesting == "grant arrives"
+    assert told.reasons[0] == "grant arrives"
 
 
 def test_nothing_is_computed_from_what_is_not_known():

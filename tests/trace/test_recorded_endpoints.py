@@ -7,13 +7,14 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.trace.rows import state_after
 from workbench.amqp10.connection import Connection
 from workbench.amqp10.errors import LocalProtocolError
 from workbench.amqp10.events import LinkAttaching
 from workbench.amqp10.messaging import Accepted
 from workbench.amqp10.settings import SessionSettings
 from workbench.sim import VirtualClock, Wire
-from workbench.trace import Recorder, explain, files, fold, trace_hash, transcript
+from workbench.trace import Recorder, explain, files, trace_hash, transcript
 from workbench.trace.schema import LEDGER_FIELDS
 
 
@@ -122,7 +123,7 @@ def test_formulas_agree_with_the_endpoints_on_any_schedule(initial, moves):
         if formula.agrees is False
     ]
     assert disagreeing == []
-    assert fold(recorder.rows).in_flight == {}
+    assert state_after(recorder.rows).in_flight == {}
     assert [row.seq for row in recorder.rows] == list(range(len(recorder.rows)))
 
 

@@ -114,7 +114,7 @@ def test_echo_is_answered_and_the_answer_is_known_as_one():
         "The stop reaches the sender: it sends nothing more until it is granted credit again."
         " The receiver wants an answer. Now both ends have the same numbers."
     )
-    assert last(hand).interesting == "credit reaches 0"
+    assert last(hand).reasons[0] == "credit reaches 0"
     answer = hand.sent(
         "broker", "flow", link(2, 0), handle=0, delivery_count=2, link_credit=0, available=7
     )
@@ -150,7 +150,7 @@ def test_last_credit_names_what_has_to_wait():
         "The sender sends message 3 and uses one credit: none is left; 7 messages wait for a"
         " grant. It is sent settled: no acknowledgement will come. The receiver does not know yet."
     )
-    assert last(hand).interesting == "credit reaches 0"
+    assert last(hand).reasons[0] == "credit reaches 0"
 
 
 def test_acknowledging_grants_nothing():
@@ -486,7 +486,7 @@ def test_an_action_is_told_with_its_arguments():
     columns = {"kind": "grant", "details": {"extra_json": extra(arguments={"link_credit": 3})}}
     hand.internal("action", "client:receiver", **columns)
     assert last(hand).sentence == "You act: grant, link-credit 3."
-    assert last(hand).interesting == "action"
+    assert last(hand).reasons[0] == "action"
 
 
 def test_a_step_names_who_did_it_in_the_form_that_a_language_asks_for(speak):

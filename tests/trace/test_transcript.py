@@ -8,9 +8,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.trace.rows import Hand, any_row, race
-from workbench.trace import fold, transcript
+from tests.trace.rows import Hand, any_row, race, state_after
+from workbench.trace import Explainer, transcript
 from workbench.trace.schema import EVENTS
+from workbench.trace.transcript import line as line_of
 from workbench.trace.words import frame_text, visible
 
 
@@ -31,21 +32,12 @@ def test_race_reads_as_a_story():
     )
 
 
-def test_one_step_can_be_asked_for():
-    """A step alone reads as it does in the whole."""
-    lines = list(transcript(race()))
-    assert list(transcript(race(), at=4)) == [lines[4]]
-    assert list(transcript(race(), at=99)) == []
-    following = iter(race())
-    assert len(list(transcript(following, at=1))) == 1
-    assert len(list(following)) == 3, "rows behind the step are not worked through"
-
-
 def test_a_slice_reads_as_it_does_in_the_whole():
     """With the state before it, the middle of a run tells the same."""
     rows = race()
-    start = fold(rows, upto=2)
-    assert list(transcript(rows[3:], start=start)) == list(transcript(rows))[3:]
+    explainer = Explainer(state_after(rows, upto=2))
+    told = [line_of(row, explainer.explain(row)) for row in rows[3:]]
+    assert told == list(transcript(rows))[3:]
 
 
 def test_a_lines_text_stays_one_line_whatever_peers_say():

@@ -10,9 +10,10 @@ from typing import Any, NamedTuple
 
 import pytest
 
+from tests.trace.rows import state_after
 from workbench import folds
 from workbench.scenarios.run import run
-from workbench.trace import files, fold
+from workbench.trace import files
 from workbench.trace.files import TraceFileError
 from workbench.trace.naming import cut_row, plain
 from workbench.views.opening import open_row
@@ -65,7 +66,7 @@ def test_a_row_of_each_answer_opens(question: str, rows: list[Any], trace: Path)
         for name in ("connection", "session", "link"):
             assert answer.get(name) in (None, getattr(row, name))
         mine = [row for row in rows if row.run == found.run]
-        assert found.start == fold(mine[: found.rows[0].seq])
+        assert found.start == state_after(mine[: found.rows[0].seq])
 
 
 @pytest.mark.parametrize("name", ["credit", "overload"])
@@ -267,12 +268,12 @@ def test_of_very_many_links_only_those_of_the_slice_are_shown(tmp_path: Path) ->
     doc = scene_of(widget)
     assert len(doc["links"]) <= 2
     assert "links of which no row is here left out" in doc["idea"]
-    state = fold(rows[: at + 1])
+    state = state_after(rows[: at + 1])
     link = next(scope for _vantage, scope in state.ledgers if scope.connection == "c69"
                 and scope.group == "link")  # fmt: skip
     shown = list(resolved(doc))[widget.cursor]
     credit = shown["counters"][f"{line_id(link)} link_credit"]
-    assert credit[0] == state.ledger("broker", link)["link_credit"]
+    assert credit[0] == state.ledgers["broker", link]["link_credit"]
 
 
 @pytest.mark.parametrize(

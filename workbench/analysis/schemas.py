@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from workbench.trace.schema import Field
 
 __all__ = [
-    "BY_BRAKE", "COMPARE", "CREDIT", "GRANTS", "HELD", "KEY", "LATENCY", "LINK", "LOST", "PREFETCH",
+    "BY_BRAKE", "COMPARE", "CREDIT", "GRANTS", "HELD", "LATENCY", "LINK", "LOST", "PREFETCH",
     "RATES",
     "STALLS", "SUMMARY", "THROUGHPUT", "TRACE", "VIOLATIONS", "WINDOWS", "spark_type",
 ]  # fmt: skip
@@ -75,7 +75,6 @@ _ROW_KEY = (
     ("frame_id", _LONG, "its frame"),
     ("end", _TEXT, "whose counters: sender or receiver"),
 )
-KEY: tuple[str, ...] = tuple(name for name, _, _ in _ROW_KEY)
 """Columns that say which row of which link an answer speaks of."""
 
 CREDIT = _answer(

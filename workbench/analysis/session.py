@@ -31,12 +31,11 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 __all__ = [
-    "BINDER_MEMORY", "MEMORY", "QUICK_ROWS", "SMALL", "SMALL_ROWS", "Settings", "get_spark",
-    "left_open", "stop_spark",
+    "MEMORY", "QUICK_ROWS", "SMALL", "SMALL_ROWS", "Settings", "get_spark",
+    "left_open",
 ]  # fmt: skip
 
 MEMORY = "2g"
-BINDER_MEMORY = "512m"
 MEMORY_VARIABLE = "WORKBENCH_SPARK_MEMORY"
 JAVA_OPTIONS = "spark.driver.extraJavaOptions"
 MASTER_VARIABLE = "WORKBENCH_SPARK_MASTER"
@@ -248,15 +247,6 @@ def left_open(settings: Mapping[str, str], asked: Mapping[str, str]) -> dict[str
     """Of what suits a question best what nobody has asked for otherwise, nor configured."""
     said = {*configured(), *asked}
     return {name: text for name, text in settings.items() if name not in said}
-
-
-def stop_spark() -> None:
-    """End the session that is active, if there is one, and its Java."""
-    from pyspark.sql import SparkSession
-
-    active = SparkSession.getActiveSession()
-    if active is not None:
-        active.stop()
 
 
 def _print(text: str) -> None:

@@ -53,7 +53,6 @@ class _Logged:
     """One connection of the log."""
 
     name: str
-    pointer: str
     logger_is_client: bool
     observer: ConnectionObserver = field(default_factory=ConnectionObserver)
     closed: bool = False
@@ -114,9 +113,7 @@ class ProtonLog:
             (arrow, rest) in connection.headers or (connection.closed and rest in _HEADERS)
         )
         if connection is None or again:
-            connection = _Logged(
-                f"c{len(self._connections) + 1}", pointer, _logger_is_client(arrow, rest)
-            )
+            connection = _Logged(f"c{len(self._connections) + 1}", _logger_is_client(arrow, rest))
             self._connections.append(connection)
             self._by_pointer[pointer] = connection
             if rest not in _HEADERS:

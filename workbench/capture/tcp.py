@@ -135,7 +135,6 @@ class Conversation:
     last_us: int
     ends: tuple[bytes, bytes]
     opened_by: bytes | None = None
-    packets: int = 0
     reset: bool = False
     held: list[StreamSegment] = field(default_factory=list)
     held_octets: int = 0
@@ -143,11 +142,6 @@ class Conversation:
 
     def __post_init__(self) -> None:
         self.directions = (Direction(self, self.ends[0]), Direction(self, self.ends[1]))
-
-    @property
-    def closed(self) -> bool:
-        """Both ends sent FIN, or one sent RST."""
-        return self.reset or (self.directions[0].finished and self.directions[1].finished)
 
     @property
     def ended(self) -> bool:
@@ -191,7 +185,6 @@ class Reassembler:
             ready.extend(self._flush(direction.conversation))
             direction = self._open(source, destination, t_us)
         conversation = direction.conversation
-        conversation.packets += 1
         if t_us > conversation.last_us:
             conversation.last_us = t_us
         if flags & SYN:

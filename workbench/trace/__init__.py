@@ -6,7 +6,7 @@ Light to import: Arrow is loaded by the first function that reads or writes a fi
 from .explain import Explainer, Explanation, explain
 from .fields import FRAME_FIELDS
 from .files import TraceFileError, TraceWriter, iter_rows, read, write
-from .fold import Change, Fold, InFlight, Scope, State, fold
+from .fold import Change, Fold, InFlight, Scope, State
 from .formulas import Formula
 from .hash import trace_hash
 from .schema import EVENTS, LEDGER_FIELDS, SCHEMA_VERSION, Row, arrow_schema
@@ -32,7 +32,6 @@ __all__ = [
     "TraceWriter",
     "arrow_schema",
     "explain",
-    "fold",
     "frame_row",
     "iter_rows",
     "read",

@@ -125,11 +125,6 @@ def window_brakes(ledger: Mapping[str, int | bool]) -> tuple[str, ...]:
     )
 
 
-def brake(**facts: object) -> str:
-    """The first of `brakes(...)`, or `none`; takes the same arguments."""
-    return first(brakes(**facts))  # type: ignore[arg-type]
-
-
 def first(found: tuple[str, ...]) -> str:
     """The brake to name where several hold: the first in the order."""
     return found[0] if found else NONE

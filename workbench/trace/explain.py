@@ -76,16 +76,6 @@ class Explanation:
         """The first formula with its numbers: `20 + 6 − 21 = 5`."""
         return self.formulas[0].numbers if self.formulas else None
 
-    @property
-    def symbolic(self) -> str | None:
-        """The first formula in the specification's words."""
-        return self.formulas[0].symbolic if self.formulas else None
-
-    @property
-    def interesting(self) -> str | None:
-        """The first reason to stop here, or None."""
-        return self.reasons[0] if self.reasons else None
-
 
 def explain(
     rows: Iterable[Row], start: State | None = None, memory: Memory | None = None

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
-from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from .schema import (
     ACTOR,
@@ -149,45 +146,6 @@ class State:
     brakes: dict[tuple[str, Scope], str] = field(default_factory=dict)
     in_flight: dict[int, InFlight] = field(default_factory=dict)
 
-    def ledger(self, vantage: str, scope: Scope) -> dict[str, Value]:
-        """That end's counters; empty if it has logged none."""
-        return self.ledgers.get((vantage, scope), {})
-
-    def ends(self, scope: Scope) -> list[str]:
-        """The vantages that keep counters of this link, session or actor."""
-        return [vantage for vantage, about in self.ledgers if about == scope]
-
-    def digest(self) -> str:
-        """SHA-256 of the state in canonical form: equal states have equal digests."""
-        picture = [
-            self.seq,
-            self.t_us,
-            sorted(
-                (
-                    [vantage, *_texts(scope), counters]
-                    for (vantage, scope), counters in self.ledgers.items()
-                ),
-                key=_canonical,
-            ),
-            sorted(
-                (
-                    [vantage, *_texts(scope), brake]
-                    for (vantage, scope), brake in self.brakes.items()
-                ),
-                key=_canonical,
-            ),
-            [list(flying) for flying in self.in_flight.values()],
-        ]
-        return hashlib.sha256(_canonical(picture).encode()).hexdigest()
-
-
-def _texts(scope: Scope) -> list[Any]:
-    return list(scope)
-
-
-def _canonical(value: Any) -> str:
-    return json.dumps(value, sort_keys=True, separators=(",", ":"))
-
 
 class Fold:
     """Takes rows one after the other; a view shows `state()` after each.
@@ -254,13 +212,3 @@ class Fold:
             )
         elif row.event == RECEIVED:
             self.in_flight.pop(row.frame_id, None)
-
-
-def fold(rows: Iterable[Row], upto: int | None = None, start: State | None = None) -> State:
-    """The state after every row with `seq` <= `upto` (all rows if None); rows are of one run."""
-    folding = Fold(start)
-    for row in rows:
-        if upto is not None and row.seq > upto:
-            break
-        folding.apply(row)
-    return folding.state()

@@ -92,10 +92,8 @@ LOSSES = ("gap", "error")
 
 AMQP_1_0, AMQP_0_9_1, AMQP_0_10 = FRAME_PROTOCOLS
 INTERNAL = "internal"
-PROTOCOLS: tuple[str, ...] = (AMQP_1_0, AMQP_0_9_1, AMQP_0_10, INTERNAL)
 
 OWN, SHADOW = "own", "shadow"
-LEDGER_SOURCES: tuple[str, ...] = (OWN, SHADOW, OBSERVED)
 
 CLIENT, BROKER = "client", "broker"
 WIRE_VANTAGE = "wire"

@@ -48,7 +48,6 @@ class Moment:
         session_after: the same, after it.
         other: link counters of the opposite end now, or None if no such end logs.
         messages_flying: transfer frames of this link in flight after the row.
-        flows_flying: flow frames of this link in flight after the row.
         flow: what a flow means; None for other frames.
         first: for a transfer, whether it begins a message; None if that cannot be told.
         answer: the frame answers one of the same kind from the other peer.
@@ -67,7 +66,6 @@ class Moment:
     session_after: Counters
     other: Counters | None
     messages_flying: int
-    flows_flying: int
     flow: FlowWord | None
     first: bool | None
     answer: bool
@@ -181,7 +179,6 @@ class Story:
             session_after=ledgers.get((row.vantage, end), {}) if end else {},
             other=self._other(row, link),
             messages_flying=self._flying[link, "transfer"],
-            flows_flying=self._flying[link, "flow"],
             flow=word,
             first=self._first(row, frame, link, before, after) if row.kind == "transfer" else None,
             answer=answer,

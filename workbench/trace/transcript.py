@@ -7,8 +7,8 @@ from functools import partial
 
 from workbench.languages import has, phrase
 
-from .explain import Explanation, explain
-from .fold import Change, State
+from .explain import Explainer, Explanation
+from .fold import Change
 from .schema import OBSERVED, Row
 from .words import frame_text, spec_name, value_text, visible
 
@@ -70,26 +70,8 @@ def _owner(row: Row, change: Change) -> str:
     return scope.link_sender or visible(change.vantage)
 
 
-def transcript(
-    rows: Iterable[Row], at: int | None = None, start: State | None = None
-) -> Iterator[str]:
-    """The lines of a run.
-
-    Args:
-        rows: of one run, in order.
-        at: give only the line of this step (`seq`); None for all.
-        start: the state just before the first row, for a slice of a run.
-    """
-    kept: list[Row] = []
-
-    def passing() -> Iterator[Row]:
-        for row in rows:
-            if at is not None and row.seq > at:
-                return
-            kept.append(row)
-            yield row
-
-    for explanation in explain(passing(), start):
-        row = kept.pop()
-        if at is None or row.seq == at:
-            yield line(row, explanation)
+def transcript(rows: Iterable[Row]) -> Iterator[str]:
+    """The lines of a run, whose rows are in order."""
+    explainer = Explainer()
+    for row in rows:
+        yield line(row, explainer.explain(row))

@@ -26,9 +26,12 @@ import json
 import re
 import unicodedata
 import zlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from itertools import accumulate
+from typing import Annotated, Any
+
+from msgspec import Meta, ValidationError, convert
 
 from workbench.notebook import PlainError
 
@@ -51,9 +54,6 @@ PARTS: Mapping[str, str] = {
 _HEAD = re.compile(r"WB(\d{1,4})\.", re.ASCII)
 _DATA = re.compile(r"[A-Za-z0-9_-]+", re.ASCII)
 _CHECK = 6  # characters of 32 bits in base64url
-_HASH = re.compile(r"[0-9a-f]{64}", re.ASCII)
-_LARGEST = 2**63
-_LONGEST_TEXT = 1000
 _QUOTES = "`\"'<>“”„‘’«»"
 
 Value = int | bool | str | None
@@ -152,7 +152,7 @@ def decode(text: object) -> Shared:
                 if read[tag] != piece:
                     problems.append(f"{PARTS[tag]}: there are two of it; the first one is taken")
                 continue
-            shared = _READERS[tag](shared, value)
+            shared = replace(shared, **_told(tag, value))
             read[tag] = piece
             found.add(tag)
         except ShareCodeError as error:
@@ -240,90 +240,37 @@ def _no_constant(name: str) -> Any:
     raise ValueError(f"{name} is no number")
 
 
-def _malformed() -> ShareCodeError:
-    return ShareCodeError("this part is not of the form that a workbench writes")
+def _told(tag: str, value: Any) -> dict[str, Any]:
+    """What a part says, by the fields of `Shared`.
+
+    Raises:
+        ShareCodeError: it is of another form.
+    """
+    names, form = _FORMS[tag]
+    try:
+        found = convert(value, form)
+    except ValidationError:
+        raise ShareCodeError("this part is not of the form that a workbench writes") from None
+    if tag == "A":
+        rows = accumulate(moved for moved, _, _ in found)
+        found = tuple((row, *act[1:]) for row, act in zip(rows, found, strict=True))
+    return dict(zip(names, found if len(names) > 1 else (found,), strict=True))
 
 
-def _text(value: Any) -> str:
-    if not isinstance(value, str) or len(value) > _LONGEST_TEXT:
-        raise _malformed()
-    return value
+_Text = Annotated[str, Meta(max_length=1000)]
+_Whole = Annotated[int, Meta(ge=-(2**63), le=2**63 - 1)]
+_Values = dict[_Text, bool | _Whole | _Text | None]
+_Acts = Annotated[list[tuple[_Whole, _Text, _Values]], Meta(max_length=MOST_ACTS)]
+_Hash = Annotated[str, Meta(pattern=r"\A[0-9a-f]{64}\Z")]
 
-
-def _whole(value: Any) -> int:
-    if not isinstance(value, int) or isinstance(value, bool) or abs(value) > _LARGEST:
-        raise _malformed()
-    return value
-
-
-def _values(value: Any) -> dict[str, Value]:
-    if not isinstance(value, dict):
-        raise _malformed()
-    return {_text(name): _value(inner) for name, inner in value.items()}
-
-
-def _value(value: Any) -> Value:
-    if value is None or isinstance(value, bool):
-        return value
-    return _text(value) if isinstance(value, str) else _whole(value)
-
-
-def _list(value: Any, length: int) -> list[Any]:
-    if not isinstance(value, list) or len(value) != length:
-        raise _malformed()
-    return value
-
-
-def _read_scenario(shared: Shared, value: Any) -> Shared:
-    scenario, seed, max_rows, own_code = _list(value, 4)
-    if not isinstance(own_code, list):
-        raise _malformed()
-    return replace(
-        shared,
-        scenario=_text(scenario),
-        seed=_whole(seed),
-        max_rows=None if max_rows is None else _whole(max_rows),
-        own_code=tuple(map(_text, own_code)),
-    )
-
-
-def _read_preset(shared: Shared, value: Any) -> Shared:
-    name, changes = _list(value, 2)
-    return replace(shared, preset=_text(name), preset_changes=_values(changes))
-
-
-def _read_parameters(shared: Shared, value: Any) -> Shared:
-    return replace(shared, parameters=_values(value))
-
-
-def _read_acts(shared: Shared, value: Any) -> Shared:
-    if not isinstance(value, list) or len(value) > MOST_ACTS:
-        raise _malformed()
-    acts: list[Act] = []
-    after = 0
-    for entry in value:
-        moved, name, arguments = _list(entry, 3)
-        after += _whole(moved)
-        acts.append((after, _text(name), _values(arguments)))
-    return replace(shared, acts=tuple(acts))
-
-
-def _read_cursor(shared: Shared, value: Any) -> Shared:
-    return replace(shared, cursor=_whole(value))
-
-
-def _read_hash(shared: Shared, value: Any) -> Shared:
-    digest, model = _list(value, 2)
-    if not _HASH.fullmatch(_text(digest)):
-        raise _malformed()
-    return replace(shared, trace_hash=digest, model=_whole(model))
-
-
-_READERS: Mapping[str, Callable[[Shared, Any], Shared]] = {
-    "S": _read_scenario,
-    "N": _read_preset,
-    "P": _read_parameters,
-    "A": _read_acts,
-    "C": _read_cursor,
-    "H": _read_hash,
+_FORMS: Mapping[str, tuple[tuple[str, ...], Any]] = {
+    "S": (
+        ("scenario", "seed", "max_rows", "own_code"),
+        tuple[_Text, _Whole, _Whole | None, tuple[_Text, ...]],
+    ),
+    "N": (("preset", "preset_changes"), tuple[_Text, _Values]),
+    "P": (("parameters",), _Values),
+    "A": (("acts",), _Acts),
+    "C": (("cursor",), _Whole),
+    "H": (("trace_hash", "model"), tuple[_Hash, _Whole]),
 }

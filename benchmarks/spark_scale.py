@@ -111,11 +111,10 @@ def java_peak(spark):
 def answered(name, trace, path):
     import importlib
 
-    from workbench.analysis.writing import write_answer
-
     question = getattr(importlib.import_module(f"workbench.analysis.{name}"), name)
     target = Path(path).with_name(f"{Path(path).stem}-{name}")
-    write_answer(question(chunks=trace.chunks)(trace.frame), target)
+    answer = question(chunks=trace.chunks)(trace.frame)
+    answer.write.mode("overwrite").parquet(str(target))
 
 
 def timed(work):

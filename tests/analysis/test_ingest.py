@@ -11,8 +11,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from workbench.analysis.errors import AnalysisError
-from workbench.analysis.ingest import captures, ingest, register
-from workbench.analysis.reading import open_trace, told
+from workbench.analysis.ingest import captures, ingest
+from workbench.analysis.reading import open_trace
 from workbench.capture.importer import import_capture
 from workbench.trace import files
 from workbench.trace.schema import SCHEMA_VERSION, version_in
@@ -179,35 +179,6 @@ def test_a_rotating_tcpdump_s_names_are_captures(folder):
     names = {Path(name).name for name in captures(folder)}
     assert names == {*NAMES, "broken.pcap", "client.log", "D.PCAP12", "[x].pcap"}
     assert captures(folder / "[x].pcap") == [str(folder / "[x].pcap")]
-
-
-@pytest.mark.slow
-def test_spark_reads_captures_as_a_table(spark):
-    """`spark.read.format("amqp")`: a pattern, one task for each file."""
-    register(spark)
-    frame = spark.read.format("amqp").load(str(CAPTURES / "rmq40_*drain*.pcapng"))
-    rows = import_capture(CAPTURES / "rmq40_c_drain.pcapng").rows
-    found = frame.select("seq", "kind", "frame.link_credit").orderBy("seq").collect()
-    assert [tuple(row) for row in found] == [
-        (row.seq, row.kind, (row.frame or {}).get("link_credit")) for row in rows
-    ]
-
-
-@pytest.mark.slow
-def test_a_bad_capture_stops_a_table_unless_told_otherwise(spark, folder):
-    """Skipped, or one row that tells its name, as the option says."""
-    register(spark)
-    read = spark.read.format("amqp")
-    with pytest.raises(AnalysisError, match=r"^broken\.pcap: not a capture"), told():
-        read.load(str(folder)).count()
-    skipped = read.option("bad", "skip").load(str(folder)).count()
-    rows = read.option("bad", "row").load([str(folder / NAMES[0]), str(folder / "broken.pcap")])
-    (row,) = rows.where("event = 'error'").select("run", "kind", "details.text").collect()
-    assert (row.run, row.kind) == ("broken.pcap", "unreadable")
-    assert "not a capture" in row.text
-    assert rows.count() < skipped
-    with pytest.raises(AnalysisError, match="option bad is 'keep'; legal: stop, skip, row"), told():
-        read.option("bad", "keep").load(str(folder)).count()
 
 
 @pytest.mark.slow

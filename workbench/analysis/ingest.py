@@ -1,4 +1,4 @@
-"""Captures into one trace, many at a time; and captures as a table: `spark.read.format("amqp")`.
+"""Captures into one trace, many at a time.
 
 One task for each file, with the importer that `workbench import` uses for a single capture, so that
 the rows are the same; never more of a capture is in memory than some batches of rows. A task writes
@@ -11,7 +11,6 @@ there already is not decoded again, so an import that was stopped goes on where 
 from __future__ import annotations
 
 import atexit
-import json
 import os
 import shutil
 import sysconfig
@@ -24,32 +23,23 @@ from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
-
 from workbench.capture.importer import part_name
-from workbench.trace.schema import INTERNAL, WIRE_VANTAGE, Row
 
 from .errors import UNSEEN, AnalysisError
 from .jobs import watched
 from .parts import Part
-from .places import Target, captures, fetched, target_at
+from .places import Target, captures, target_at
 from .reading import told
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
-    from pyspark.sql import types as T
 
-__all__ = ["AmqpSource", "Ingested", "captures", "ingest", "register"]
+__all__ = ["Ingested", "captures", "ingest"]
 
-UNREADABLE = "unreadable"
-"""Kind of the row that stands for a capture that is not good."""
 STEPS = 20
 """An import is done in so many steps at most: what a step has done is safe from a stop."""
 STEP_FILES = 16
 """The least captures in a step."""
-
-BATCH_ROWS = 10_000
-"""Rows handed to Java at a time."""
 
 PART = (
     "number long, run string, rows long, problem string, kept boolean, fatal boolean,"
@@ -62,16 +52,8 @@ _SHIPPED = "spark.workbench.shipped"
 Progress = Callable[[int, int], None]
 
 
-def register(spark: SparkSession) -> None:
-    """Makes `spark.read.format("amqp").load(PATH)` known to a session.
-
-    The machines of a cluster get this package with it; what it imports they must have themselves.
-    """
-    _give_to_workers(spark)
-    spark.dataSource.register(AmqpSource)
-
-
 def _give_to_workers(spark: SparkSession) -> None:
+    """The machines of a cluster get this package; what it imports they must have themselves."""
     here = spark.conf.get("spark.master", "").partition("[")[0] == "local"  # type: ignore[union-attr]
     if not here or not _found_by_workers():
         _ship(spark)
@@ -106,86 +88,6 @@ def _ship(spark: SparkSession) -> None:
             packed.write(file, file.relative_to(package.parent))
     spark.addArtifacts(whole, pyfile=True)
     spark.conf.set(_SHIPPED, "true")
-
-
-class AmqpSource(DataSource):
-    """Captures as a table of Spark's, with the columns of a trace.
-
-    Options: `path` (file, folder, pattern or URL, or a JSON list of them), `port`, `redact`
-    (`true`), `bad` (`stop`: a capture that is not good ends the job; `skip`: it has no rows; `row`:
-    one row of event `error` and kind `unreadable` tells its name and why).
-    """
-
-    @classmethod
-    def name(cls) -> str:
-        """What stands in `format(...)`."""
-        return "amqp"
-
-    def schema(self) -> T.StructType:
-        """That of a trace."""
-        from .schemas import TRACE
-
-        return TRACE
-
-    def reader(self, schema: T.StructType) -> DataSourceReader:
-        """Reads the files that `path` stands for."""
-        return _Reader(dict(self.options))
-
-
-class _File(InputPartition):
-    """One capture for one task."""
-
-    def __init__(self, path: str) -> None:
-        super().__init__(path)
-        self.path = path
-
-
-class _Reader(DataSourceReader):
-    BAD = ("stop", "skip", "row")
-
-    def __init__(self, options: dict[str, str]) -> None:
-        lowered = {name.lower(): value for name, value in options.items()}
-        path = lowered.get("paths") or lowered.get("path", "")
-        if not path:
-            raise AnalysisError("format amqp needs a path: a capture, a folder or a pattern")
-        self.files = captures(json.loads(path) if path.startswith("[") else path)
-        self.redact = lowered.get("redact", "").lower() == "true"
-        self.bad = lowered.get("bad", "stop")
-        if self.bad not in self.BAD:
-            raise AnalysisError(f"option bad is {self.bad!r}; legal: {', '.join(self.BAD)}")
-        port = lowered.get("port", "")
-        if port and not (port.isdigit() and 1 <= int(port) <= 65535):
-            raise AnalysisError(f"option port is {port!r}; legal: 1 to 65535")
-        self.port = int(port) if port else None
-
-    def partitions(self) -> Sequence[InputPartition]:
-        return [_File(file) for file in self.files]
-
-    def read(self, partition: InputPartition) -> Iterator[Any]:
-        from workbench.capture.importer import Capture, CaptureError
-        from workbench.trace.files import to_table
-
-        assert isinstance(partition, _File)
-        try:
-            with fetched(partition.path) as file:
-                capture = Capture(file, port=self.port, redact=self.redact)
-                for table in capture.tables():
-                    yield from table.to_batches(max_chunksize=BATCH_ROWS)
-        except (AnalysisError, CaptureError, OSError) as error:
-            text = str(error)
-            if isinstance(error, OSError):
-                text = f"{Path(partition.path).name}: {error.strerror or error}"
-            if self.bad == "stop":
-                raise CaptureError(text) from None
-            if self.bad == "row":
-                yield from to_table([_unreadable(partition.path, text)]).to_batches()
-
-
-def _unreadable(path: str, text: str) -> Row:
-    return Row(
-        run=Path(path).name, seq=0, t_us=0, vantage=WIRE_VANTAGE, event="error", protocol=INTERNAL,
-        kind=UNREADABLE, details={"text": text},
-    )  # fmt: skip
 
 
 @dataclass(slots=True, kw_only=True)

@@ -23,7 +23,7 @@ from workbench.amqp010.frame import (
     encode_item,
 )
 from workbench.amqp010.observer import ConnectionObserver
-from workbench.capture.decoder import DecodedFrame, FrameRecord, WithBodies
+from workbench.capture.decoder import DecodedFrame, DecoderOfBodies, FrameRecord
 from workbench.capture.report import ConnectionReport
 from workbench.capture.splitter_091 import FrameSplitter091
 from workbench.trace.clauses import clause_010
@@ -81,10 +81,10 @@ class FrameSplitter010(FrameSplitter091):
         return decode_frame(empty), size - FRAME_HEADER_SIZE
 
 
-class Amqp010Decoder(WithBodies[FrameSplitter010]):
+class Amqp010Decoder(DecoderOfBodies):
     """Reads one connection of AMQP 0-10; see `Decoder`."""
 
-    protocol = "AMQP 0-10"
+    splitter = FrameSplitter010
     client_kinds = frozenset(
         {"connection.start-ok", "connection.tune-ok", "connection.open", "session.attach",
          "message.subscribe", "message.flow", "queue.declare", "queue.query", "exchange.query"}
@@ -94,19 +94,9 @@ class Amqp010Decoder(WithBodies[FrameSplitter010]):
          "execution.result", "execution.exception"}
     )  # fmt: skip
 
-    def __init__(
-        self, first: bool, second: bool, *, known: bool = False, redact: bool = False
-    ) -> None:
-        super().__init__(
-            FrameSplitter010(first, trusted=known),
-            FrameSplitter010(second, trusted=known),
-            redact=redact,
-        )
+    def __init__(self, *whole: bool, **how: bool) -> None:
+        super().__init__(*whole, **how)
         self._observer = ConnectionObserver()
-
-    def restarted(self, first: bool, second: bool) -> Amqp010Decoder:
-        """The same connection from its beginning, known to be AMQP 0-10."""
-        return Amqp010Decoder(first, second, known=True, redact=self._redact)
 
     def kind(self, frame: DecodedFrame) -> str:
         """The control's or command's name, `header`, `body` and so on."""
@@ -116,7 +106,7 @@ class Amqp010Decoder(WithBodies[FrameSplitter010]):
         """What a frame concerns, and the counters right behind it."""
         item, raw = frame.item, frame.raw
         if raw is None:
-            self._without_body[side] += 1
+            self._cut[side] += 1
         if self._redact:
             item = _redacted(item)
             raw = None if raw is None else encode_item(item)

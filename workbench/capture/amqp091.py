@@ -15,7 +15,7 @@ from workbench.amqp091.frame import (
     kind_of,
 )
 from workbench.amqp091.observer import ConnectionObserver
-from workbench.capture.decoder import DecodedFrame, FrameRecord, WithBodies
+from workbench.capture.decoder import DecodedFrame, DecoderOfBodies, FrameRecord
 from workbench.capture.report import ConnectionReport
 from workbench.capture.splitter_091 import FrameSplitter091
 from workbench.trace.brakes import first as first_brake
@@ -35,10 +35,10 @@ _ASKED = (
 """What a client asks and a broker answers."""
 
 
-class Amqp091Decoder(WithBodies[FrameSplitter091]):
+class Amqp091Decoder(DecoderOfBodies):
     """Reads one connection of AMQP 0-9-1; see `Decoder`."""
 
-    protocol = "AMQP 0-9-1"
+    splitter = FrameSplitter091
     client_kinds = frozenset(
         {"connection.start-ok", "connection.secure-ok", "connection.tune-ok", "basic.publish",
          "basic.get", "basic.reject", "basic.recover-async", *_ASKED}
@@ -49,20 +49,10 @@ class Amqp091Decoder(WithBodies[FrameSplitter091]):
          "basic.get-empty", *(f"{kind}-ok" for kind in _ASKED)}
     )  # fmt: skip
 
-    def __init__(
-        self, first: bool, second: bool, *, known: bool = False, redact: bool = False
-    ) -> None:
-        super().__init__(
-            FrameSplitter091(first, trusted=known),
-            FrameSplitter091(second, trusted=known),
-            redact=redact,
-        )
+    def __init__(self, *whole: bool, **how: bool) -> None:
+        super().__init__(*whole, **how)
         self._observer = ConnectionObserver()
         self._begun = [False, False]
-
-    def restarted(self, first: bool, second: bool) -> Amqp091Decoder:
-        """The same connection from its beginning, known to be AMQP 0-9-1."""
-        return Amqp091Decoder(first, second, known=True, redact=self._redact)
 
     def kind(self, frame: DecodedFrame) -> str:
         """The method's name, `content-header`, `heartbeat` and so on."""
@@ -76,7 +66,7 @@ class Amqp091Decoder(WithBodies[FrameSplitter091]):
             if from_client and not isinstance(item, ProtocolHeader):
                 self._observer.lost(from_client)
         if raw is None:
-            self._without_body[side] += 1
+            self._cut[side] += 1
         if self._redact:
             item = _redacted(item)
             raw = None if raw is None else encode_item(item)

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from typing import Self
 
 from workbench.amqp10.frame import Frame, ProtocolHeader
 from workbench.amqp10.observer import ConnectionObserver, ObservedScope
 from workbench.amqp10.performatives import Open
 from workbench.capture.decoder import (
-    BothDirections,
     DecodedFrame,
+    Decoder,
     Found,
     FrameRecord,
     unknown_at,
@@ -31,26 +31,23 @@ SMALLEST_LIMIT = 64 * 1024
 breaks the limit is worth seeing."""
 
 
-class Amqp10Decoder(BothDirections[FrameSplitter]):
+class Amqp10Decoder(Decoder):
     """Reads one connection of AMQP 1.0; see `Decoder`."""
 
+    splitter = FrameSplitter
     client_kinds = frozenset({"sasl-init", "sasl-response"})
     broker_kinds = frozenset({"sasl-mechanisms", "sasl-challenge", "sasl-outcome"})
 
-    def __init__(
-        self, first: bool, second: bool, *, known: bool = False, redact: bool = False
-    ) -> None:
-        super().__init__(FrameSplitter(first, trusted=known), FrameSplitter(second, trusted=known))
+    def __init__(self, *whole: bool, **how: bool) -> None:
+        super().__init__(*whole, **how)
         self._observer = ConnectionObserver()
-        self._redactor = Redactor() if redact else None
+        self._redactor = Redactor() if self._redact else None
         self._begun = [False, False]
         self._synced_by = [0, 0]
-        self._without_payload = [0, 0]
-        self._unknown: Counter[tuple[str, ...]] = Counter()
 
-    def restarted(self, first: bool, second: bool) -> Amqp10Decoder:
-        """The same connection from its beginning, known to be AMQP 1.0."""
-        fresh = Amqp10Decoder(first, second, known=True, redact=self._redactor is not None)
+    def restarted(self, first: bool, second: bool) -> Self:
+        """The same connection from its beginning; what showed its protocol is kept."""
+        fresh = super().restarted(first, second)
         fresh._synced_by = [splitter.synced_by for splitter in self._splitters]
         return fresh
 
@@ -83,13 +80,13 @@ class Amqp10Decoder(BothDirections[FrameSplitter]):
             frame = DecodedFrame(frame.offset, raw, item, frame.size, frame.body_bytes)
         item = frame.item
         if frame.raw is None:
-            self._without_payload[side] += 1
+            self._cut[side] += 1
         elif type(item) is Frame and type(item.performative) is Open:
             largest = item.performative.max_frame_size or MAX_FRAME
             self._splitters[1 - side].limit = min(MAX_FRAME, max(SMALLEST_LIMIT, largest))
         scope = self._observer.see(item, from_client)
         if scope.unknown:
-            self._unknown[scope.unknown] += 1
+            self._unknown.update(scope.unknown)
         return frame_record(frame, scope, CLIENT if from_client else BROKER)
 
     def lost(self, from_client: bool) -> None:
@@ -111,16 +108,13 @@ class Amqp10Decoder(BothDirections[FrameSplitter]):
                     f"from {peer}: from stream offset {splitter.offset} on it is "
                     f"{splitter.became}, {what}"
                 )
-            if self._without_payload[side]:
-                transfers = counted(self._without_payload[side], "transfer")
+            if self._cut[side]:
+                transfers = counted(self._cut[side], "transfer")
                 report.unknown.append(
                     f"from {peer}: payload of {transfers}, which the capture kept only in part"
                 )
         report.assumptions.extend(self._observer.assumptions)
-        counts: Counter[str] = Counter()
-        for names, count in self._unknown.items():
-            counts.update(dict.fromkeys(names, count))
-        report.unknown.extend(unknown_at(counts))
+        report.unknown.extend(unknown_at(self._unknown))
         report.links = link_reports(self._observer)
 
 

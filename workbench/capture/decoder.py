@@ -8,8 +8,8 @@ knows neither packets nor times.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
-from typing import Any, ClassVar, Generic, Protocol, TypeAlias, TypeVar
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, ClassVar, Self, TypeAlias
 
 from msgspec import Struct
 
@@ -18,8 +18,8 @@ from workbench.trace.schema import AMQP_0_9_1, AMQP_0_10, AMQP_1_0, BROKER, CLIE
 from workbench.trace.words import counted
 
 __all__ = [
-    "OTHER", "TLS", "BothDirections", "DecodedFrame", "Decoder", "Found", "FrameRecord",
-    "Unreadable", "WithBodies", "protocol_of", "unknown_at", "without_header",
+    "OTHER", "TLS", "DecodedFrame", "Decoder", "DecoderOfBodies", "Found", "FrameRecord",
+    "Unreadable", "protocol_of", "unknown_at", "without_header",
 ]  # fmt: skip
 
 TLS, OTHER = "tls", "other"
@@ -91,45 +91,71 @@ class FrameRecord(Struct, frozen=True):
     consumer: str | None = None
 
 
-class Decoder(Protocol):
+class Decoder:
     """Reads one connection.
 
-    A `side` is a direction: 0 is the one whose packet the capture shows first, 1 the other. A
-    decoder is made with two truth values, whether the capture has the first octets of each side,
-    and the keywords `known`, the connection is known to speak its protocol, and `redact`, secrets
-    are to be taken out of octets and fields.
+    A `side` is a direction: 0 is the one whose packet the capture shows first, 1 the other.
+
+    Args:
+        first: the capture has the first octets of side 0.
+        second: of side 1.
+        known: the connection is known to speak the protocol.
+        redact: secrets are to be taken out of octets and fields.
 
     Attributes:
+        splitter: splits the octets of one direction into frames; its `offset` is where in the
+            stream all octets are done with.
         client_kinds: kinds of frames that only a client sends.
         broker_kinds: kinds of frames that only a broker sends.
     """
 
-    client_kinds: frozenset[str]
-    broker_kinds: frozenset[str]
+    splitter: ClassVar[Callable[..., Any]]
+    client_kinds: ClassVar[frozenset[str]]
+    broker_kinds: ClassVar[frozenset[str]]
+
+    def __init__(
+        self, first: bool, second: bool, *, known: bool = False, redact: bool = False
+    ) -> None:
+        make = self.splitter
+        self._splitters = (make(first, trusted=known), make(second, trusted=known))
+        self._redact = redact
+        self._cut = [0, 0]  # frames of a message of which the capture has not all octets
+        self._unknown: Counter[str] = Counter()
 
     def feed(self, side: int, data: bytes) -> list[Found]:
-        """Takes the next octets and gives what they complete."""
+        """Takes the next octets and gives the frames that they complete."""
+        found: list[Found] = self._splitters[side].feed(data)
+        return found
 
     def gap(self, side: int, octets: int) -> list[Found]:
         """So many octets are lost here; gives what can be told of the frame they were in."""
+        found: list[Found] = self._splitters[side].gap(octets)
+        return found
 
     def finish(self, side: int) -> list[Found]:
         """The stream ends; gives what is left and names what is cut."""
+        found: list[Found] = self._splitters[side].finish()
+        return found
 
     def position(self, side: int) -> int:
         """Stream offset up to which all octets are done with."""
+        return int(self._splitters[side].offset)
 
-    def restarted(self, first: bool, second: bool) -> Decoder:
+    def restarted(self, first: bool, second: bool) -> Self:
         """A fresh decoder of the same connection, which is known to speak its protocol now."""
+        return type(self)(first, second, known=True, redact=self._redact)
 
     def kind(self, frame: DecodedFrame) -> str:
         """What kind of frame it is, as the schema names it."""
+        raise NotImplementedError
 
     def observe(self, side: int, frame: DecodedFrame, from_client: bool) -> FrameRecord:
         """What a frame concerns, and the counters right behind it; frames in their order."""
+        raise NotImplementedError
 
     def lost(self, from_client: bool) -> None:
         """Octets of a peer gave no frame: what they may have changed is unknown from here on."""
+        raise NotImplementedError
 
     def explain(self, report: ConnectionReport, peers: tuple[str, str]) -> None:
         """Adds links, assumptions and what cannot be known.
@@ -138,82 +164,11 @@ class Decoder(Protocol):
             report: of this connection.
             peers: `client` or `broker`, by side.
         """
+        raise NotImplementedError
 
 
-class Splitter(Protocol):
-    """Splits the octets of one direction into frames.
-
-    Attributes:
-        offset: stream offset up to which all octets are done with.
-    """
-
-    offset: int
-
-    def feed(self, data: bytes) -> list[Found]:
-        """Takes the next octets and gives what they complete."""
-
-    def gap(self, octets: int) -> list[Found]:
-        """So many octets are lost here; gives what can be told of the frame they were in."""
-
-    def finish(self) -> list[Found]:
-        """The stream ends; gives what is left and names what is cut."""
-
-
-SplitterT = TypeVar("SplitterT", bound=Splitter)
-
-
-class BothDirections(Generic[SplitterT]):
-    """The half of a decoder that is the same for all: a splitter for each side."""
-
-    def __init__(self, first: SplitterT, second: SplitterT) -> None:
-        self._splitters = (first, second)
-
-    def feed(self, side: int, data: bytes) -> list[Found]:
-        """The frames that these octets complete."""
-        return self._splitters[side].feed(data)
-
-    def gap(self, side: int, octets: int) -> list[Found]:
-        """What can be told of the frame in which octets are lost."""
-        return self._splitters[side].gap(octets)
-
-    def finish(self, side: int) -> list[Found]:
-        """What is left at the end of the stream."""
-        return self._splitters[side].finish()
-
-    def position(self, side: int) -> int:
-        """Stream offset up to which all octets are done with."""
-        return self._splitters[side].offset
-
-
-class SyncedSplitter(Splitter, Protocol):
-    """A splitter that finds the first frame of a stream whose beginning is not there.
-
-    Attributes:
-        synced: it did.
-        skipped: octets before that frame.
-    """
-
-    synced: bool
-    skipped: int
-
-
-SyncedT = TypeVar("SyncedT", bound=SyncedSplitter)
-
-
-class WithBodies(BothDirections[SyncedT]):
-    """The half that is the same where a message's body has frames of its own: 0-9-1 and 0-10.
-
-    Attributes:
-        protocol: its name, in words.
-    """
-
-    protocol: ClassVar[str]
-
-    def __init__(self, first: SyncedT, second: SyncedT, *, redact: bool) -> None:
-        super().__init__(first, second)
-        self._redact = redact
-        self._without_body = [0, 0]
-        self._unknown: Counter[str] = Counter()
+class DecoderOfBodies(Decoder):
+    """What is the same where a message's body has frames of its own: 0-9-1 and 0-10."""
 
     def explain(self, report: ConnectionReport, peers: tuple[str, str]) -> None:
         """Adds assumptions and what cannot be known."""
@@ -222,10 +177,10 @@ class WithBodies(BothDirections[SyncedT]):
             splitter = self._splitters[side]
             if splitter.synced:
                 report.assumptions.append(
-                    without_header(peer, self.protocol, "valid frames", splitter.skipped)
+                    without_header(peer, splitter.protocol, "valid frames", splitter.skipped)
                 )
-            if self._without_body[side]:
-                frames = counted(self._without_body[side], "frame")
+            if self._cut[side]:
+                frames = counted(self._cut[side], "frame")
                 report.unknown.append(
                     f"from {peer}: body of {frames}, which the capture kept only in part"
                 )

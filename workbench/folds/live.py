@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from workbench.trace.schema import OBSERVED, RECEIVED, Row
+from workbench.trace.schema import OBSERVED, RECEIVED, Row, logged_by
 
 from .channels import Channels
 from .checkpointed import from_json, to_json
@@ -24,7 +24,7 @@ from .intervals import Mark
 from .stalls import PARTS as STALL_PARTS
 from .stalls import StallFold
 from .throughput import WINDOW_US, count, counting_key
-from .vantage import PEERS, End, LinkKey, logged_by
+from .vantage import PEERS, End, LinkKey
 
 __all__ = ["LiveFold"]
 

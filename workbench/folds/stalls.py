@@ -9,7 +9,7 @@ from typing import NamedTuple
 from workbench import serial
 from workbench.trace.consumers import Fullness
 from workbench.trace.fields import FRAME_PROTOCOLS
-from workbench.trace.schema import BROKER, CLIENT, OBSERVED, OWN, Row
+from workbench.trace.schema import CLIENT, OBSERVED, OWN, Row, peer_of
 
 from .channels import INTERNAL, LATER, LINKLESS, Channels, Held, Tally, Told
 from .consumers import Starved
@@ -204,7 +204,7 @@ class StallFold:
             self.alarm_set.add(row.run)
         if row.event in ("block", "unblock") and row.kind == "tcp":
             for link in self._of(row.run, row.connection):
-                if link.key.link_sender == _peer(row.vantage):
+                if link.key.link_sender == peer_of(row.vantage):
                     link.tcp = row.event == "block"
                     self._turn(link, row, at_link=False)
         elif row.event == "disconnect":
@@ -214,7 +214,7 @@ class StallFold:
         if key is None or key.session is None or key.link_sender not in PEERS:
             return
         available = (row.ledger or {}).get("available") if row.ledger_source == OWN else None
-        own = available is not None and _peer(row.vantage) == key.link_sender
+        own = available is not None and peer_of(row.vantage) == key.link_sender
         gate = row.event in ("block", "unblock") and row.kind == "unconfirmed"
         if not (own or gate):
             return
@@ -391,13 +391,6 @@ PARTS = (
     StallFold, Stall, _Interval, _Link, _Release, Channels, Fullness, Starved, Tally, Told,
 )  # fmt: skip
 """Of what a fold consists; see `kept`."""
-
-
-def _peer(vantage: str) -> str | None:
-    """The end that logs under this name; None for an actor inside the broker."""
-    if vantage == BROKER:
-        return BROKER
-    return CLIENT if vantage.startswith("client:") else None
 
 
 def _limit(row: Row) -> int | None:

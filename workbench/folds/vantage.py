@@ -7,7 +7,17 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-from workbench.trace.schema import AMQP_1_0, BROKER, CLIENT, OBSERVED, RECEIVED, SENT, Row
+from workbench.trace.schema import (
+    AMQP_1_0,
+    BROKER,
+    CLIENT,
+    OBSERVED,
+    RECEIVED,
+    SENT,
+    Row,
+    logged_by,
+    other_peer,
+)
 
 PEERS = (CLIENT, BROKER)
 _RANK = {OBSERVED: 0, SENT: 1, RECEIVED: 2}
@@ -49,11 +59,6 @@ class End:
     peer: str
     own: bool
     rows: Sequence[Row]
-
-
-def other(peer: str) -> str:
-    """The end at the other side of the connection."""
-    return BROKER if peer == CLIENT else CLIENT
 
 
 def link_key(row: Row) -> LinkKey | None:
@@ -114,15 +119,9 @@ def from_receiver(rows: Iterable[Row]) -> list[tuple[End, End]]:
     """Each end, and what it sends as the other end's rows tell it: (sender's, receiver's)."""
     by_peer = {(end.run, end.connection, end.peer): end for end in ends(rows)}
     return [
-        (end, replace(by_peer[run, connection, other(peer)], peer=peer, own=False))
+        (end, replace(by_peer[run, connection, other_peer(peer)], peer=peer, own=False))
         for (run, connection, peer), end in by_peer.items()
     ]
-
-
-def logged_by(row: Row) -> str:
-    """The end that logged the row of a frame, which is not `observed`."""
-    author = str(row.from_peer)
-    return author if row.event == SENT else other(author)
 
 
 def percentile(values: Iterable[int], percent: int) -> int | None:

@@ -6,10 +6,10 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from workbench import serial
-from workbench.trace.schema import LOSSES, Row
+from workbench.trace.schema import LOSSES, Row, other_peer
 
 from .counters import Counters
-from .vantage import End, LinkKey, ends, is_set, link_key, other, value
+from .vantage import End, LinkKey, ends, is_set, link_key, value
 
 BEYOND_CREDIT, NO_ANSWER = "beyond-credit", "no-answer"
 CLAUSES = {
@@ -164,7 +164,7 @@ def _unanswered(end: End) -> Iterator[dict[str, Any]]:
                 draining[key] = begins
             if asks:
                 asking.setdefault(key, []).append(row)
-        elif row.from_peer == other(end.peer):
+        elif row.from_peer == other_peer(end.peer):
             if row.kind == "flow" and key in asking:
                 for answered in asking.pop(key):
                     passed.pop((answered.run, answered.seq), None)

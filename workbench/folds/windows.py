@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from workbench.trace.schema import Row
+from workbench.trace.schema import Row, other_peer
 
 from .counters import Counters
 from .intervals import Intervals, over
-from .vantage import End, ends, other, value
+from .vantage import End, ends, value
 
 
 def windows(rows: Iterable[Row]) -> list[dict[str, Any]]:
@@ -55,7 +55,7 @@ def directions(rows: Iterable[Row]) -> Iterator[Direction]:
                 one.first_transfer = one.first_transfer or row
                 one.frames += 1
                 one.messages += step.begins
-            if row.kind == "begin" and row.from_peer == other(end.peer):
+            if row.kind == "begin" and row.from_peer == other_peer(end.peer):
                 one.first = value(row, "incoming_window")
             one.grants += step.opens and row.kind == "flow"
             left = limit.left

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 
 from . import brakes
 from .fold import Scope, State, link_scope, observed_end
-from .schema import BROKER, CLIENT, GROUP_OF, LINK, OBSERVED, SESSION, WIRE_VANTAGE, Row
+from .schema import BROKER, CLIENT, GROUP_OF, LINK, OBSERVED, SESSION, WIRE_VANTAGE, Row, peer_of
 
 Intervals = list[tuple[int, int, str]]
 
@@ -215,13 +215,6 @@ class PublishingBraking:
                     tcp=brakes.TCP in self._on,
                 )
         return self.brake
-
-
-def peer_of(vantage: str) -> str | None:
-    """Which peer's end a vantage is; None for an actor or a capture."""
-    if vantage == BROKER:
-        return BROKER
-    return CLIENT if vantage.startswith("client:") else None
 
 
 def held_by(rows: Iterable[Row], link: Scope) -> list[Held]:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from . import clauses, formulas
 from .fold import Change, Fold, Scope, State, Value, link_scope
 from .formulas import Formula
-from .schema import AMQP_0_9_1, AMQP_0_10, CLIENT, OBSERVED, RECEIVED, SENT, Row
+from .schema import AMQP_0_9_1, AMQP_0_10, OBSERVED, RECEIVED, SENT, Row, peer_of
 from .sentences import sentence
 from .story import FlowWord, Memory, Moment, Story
 
@@ -168,8 +168,8 @@ def _sender_vantages(row: Row) -> tuple[str, ...]:
     """The vantage of the row, if its link counters are those of the link's sender."""
     if row.event == OBSERVED:
         return (row.vantage,)
-    own = CLIENT if row.vantage.startswith("client:") else row.vantage
-    return (row.vantage,) if row.link is not None and own == row.link_sender else ()
+    own = peer_of(row.vantage)
+    return (row.vantage,) if row.link is not None and own and own == row.link_sender else ()
 
 
 def _clause(moment: Moment) -> str | None:

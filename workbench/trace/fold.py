@@ -7,7 +7,6 @@ from typing import NamedTuple
 
 from .schema import (
     ACTOR,
-    BROKER,
     CLIENT,
     DESTINATION,
     GROUP_OF,
@@ -19,6 +18,7 @@ from .schema import (
     SENT,
     SESSION,
     Row,
+    other_peer,
 )
 
 Value = int | bool | None
@@ -98,7 +98,7 @@ def observed_end(row: Row) -> str | None:
         return row.from_peer
     if row.from_peer is None:
         return None
-    return BROKER if row.from_peer == CLIENT else CLIENT
+    return other_peer(row.from_peer)
 
 
 def scope_of(row: Row, group: str) -> Scope:

@@ -298,6 +298,24 @@ class Row:
         return {name: value for name, value in told.items() if name != EXTRA_JSON} | found
 
 
+def other_peer(peer: str) -> str:
+    """The peer at the opposite end."""
+    return BROKER if peer == CLIENT else CLIENT
+
+
+def peer_of(vantage: str) -> str | None:
+    """Which peer's end a vantage is; None for a capture, or an actor inside the broker."""
+    if vantage == BROKER:
+        return BROKER
+    return CLIENT if vantage.startswith("client:") else None
+
+
+def logged_by(row: Row) -> str:
+    """The peer that logged the row of a frame, which is not `observed`."""
+    author = str(row.from_peer)
+    return author if row.event == SENT else other_peer(author)
+
+
 def _object(text: Any) -> dict[str, Any]:
     try:
         value = json.loads(text) if text else {}

@@ -15,7 +15,7 @@ from enum import Enum
 from typing import Any
 
 from .fold import Change, Fold, Scope, Value, link_scope, observed_end, session_scope
-from .schema import BROKER, CLIENT, OBSERVED, RECEIVED, SENT, Row
+from .schema import OBSERVED, RECEIVED, SENT, Row, other_peer, peer_of
 
 Counters = Mapping[str, Value]
 
@@ -168,7 +168,7 @@ class Story:
         word = self._word(row, frame, before, after, answer, new) if row.kind == "flow" else None
         if row.event in (RECEIVED, OBSERVED) and frame.get("echo") and row.kind == "flow":
             asked = link if "handle" in frame else session
-            self.memory.echo.add((_opposite(row.from_peer), asked))
+            self.memory.echo.add((_reader(row), asked))
         self._remember(row, frame, link, session)
         return Moment(
             row=row,
@@ -221,7 +221,7 @@ class Story:
             key: tuple[Any, ...] = (kind, row.connection, about)
             if kind == "protocol-header":
                 key = (*key, (row.frame or {}).get("protocol_id"))
-            answers = (*key, _opposite(row.from_peer)) in self.memory.opened
+            answers = (*key, _reader(row)) in self.memory.opened
             self.memory.opened.add((*key, row.from_peer))
             if kind == "detach":  # a link of this name may be attached and detached again
                 self.memory.opened -= {("attach", row.connection, about, row.from_peer)}
@@ -293,7 +293,7 @@ class Story:
     def _meet(self, vantage: str, about: Scope) -> None:
         if about.group == "link" and about.link is not None:
             ends = self.memory.links.setdefault(about, [])
-            if is_end(vantage) and vantage not in ends:
+            if peer_of(vantage) is not None and vantage not in ends:
                 ends.append(vantage)
 
     def _fly(self, row: Row, link: Scope | None) -> None:
@@ -339,19 +339,13 @@ def _flow_word(
     return FlowWord.RAISE if credit > had else FlowWord.LOWER
 
 
-def is_end(vantage: str) -> bool:
-    """Whether a vantage is an end of a connection, and no actor inside the broker."""
-    return vantage == BROKER or vantage.startswith("client:")
-
-
 def _own_peer(row: Row) -> str | None:
     """Which peer's counters the row holds."""
     if row.event == OBSERVED:
         return observed_end(row)
-    return _opposite(row.from_peer) if row.event == RECEIVED else row.from_peer
+    return _reader(row) if row.event == RECEIVED else row.from_peer
 
 
-def _opposite(peer: str | None) -> str | None:
-    if peer is None:
-        return None
-    return BROKER if peer == CLIENT else CLIENT
+def _reader(row: Row) -> str | None:
+    """Who a frame is for."""
+    return None if row.from_peer is None else other_peer(row.from_peer)

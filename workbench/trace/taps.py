@@ -13,7 +13,6 @@ from typing import Any
 
 from . import brakes
 from .brakes import prefetch_brakes, window_brakes
-from .braking import peer_of
 from .clauses import clause_010, clause_091, clause_for
 from .flatten import details_of
 from .schema import (
@@ -30,6 +29,8 @@ from .schema import (
     RECEIVED,
     SENT,
     Row,
+    other_peer,
+    peer_of,
 )
 from .wire_items import codec_of
 
@@ -62,11 +63,6 @@ def flat_item(item: Any, raw: bytes | None = None) -> Flat:
 def _octets(flight: Any) -> bytes | None:
     """The frame as it was on a socket; a frame of a run has none."""
     return getattr(flight, "octets", None)
-
-
-def other_peer(peer: str) -> str:
-    """The peer at the opposite end."""
-    return BROKER if peer == CLIENT else CLIENT
 
 
 def frame_row(

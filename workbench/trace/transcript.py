@@ -9,7 +9,7 @@ from workbench.languages import has, phrase
 
 from .explain import Explainer, Explanation
 from .fold import Change
-from .schema import OBSERVED, Row
+from .schema import OBSERVED, Row, peer_of
 from .words import frame_text, spec_name, value_text, visible
 
 say = partial(phrase, "steps")
@@ -65,8 +65,7 @@ def _owner(row: Row, change: Change) -> str:
     if scope.group == "link" and scope.link_sender is not None:
         if row.event == OBSERVED:
             return "sender"
-        own = "client" if change.vantage.startswith("client:") else change.vantage
-        return "sender" if own == scope.link_sender else "receiver"
+        return "sender" if peer_of(change.vantage) == scope.link_sender else "receiver"
     return scope.link_sender or visible(change.vantage)
 
 

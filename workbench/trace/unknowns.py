@@ -28,9 +28,9 @@ from workbench.trace.schema import (
     LOSSES,
     OBSERVED,
     RECEIVED,
-    SENT,
     Row,
     few,
+    logged_by,
 )
 
 __all__ = [
@@ -275,7 +275,7 @@ class _Connection(_Seen):
         if not row.is_frame:
             self._internal(row)
             return
-        self.add(("logged by", "wire" if row.event == OBSERVED else _logger(row)), row.seq)
+        self.add(("logged by", "wire" if row.event == OBSERVED else logged_by(row)), row.seq)
         peer = row.from_peer or "?"
         if row.session is not None and row.protocol == AMQP_1_0:
             self.add(("session", row.session), row.seq)
@@ -313,11 +313,6 @@ class _Connection(_Seen):
             self.lost[peer] = self.lost.get(peer, 0) + octets
 
 
-def _logger(row: Row) -> str:
-    """The peer that logged a row of its own."""
-    return CLIENT if (row.event == SENT) == (row.from_peer == CLIENT) else BROKER
-
-
 class _Link(_Seen):
     """What was seen of one link: connection, session, link, link_sender, attach_no."""
 
@@ -342,7 +337,7 @@ class _Link(_Seen):
         told = frame.get("available") is not None and sender == (row.from_peer or "?")
         if once and row.kind == "flow" and told:
             self.add("stated", seq)
-        own = row.ledger_source == "own" and row.event != OBSERVED and sender == _logger(row)
+        own = row.ledger_source == "own" and row.event != OBSERVED and sender == logged_by(row)
         if own and "available" in ledger:
             self.add("own", seq)
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, field, replace
 
-from workbench.trace.braking import Braking, Held, links_of, peer_of
+from workbench.trace.braking import Braking, Held, links_of
 from workbench.trace.cut import Cut, Earlier
 from workbench.trace.explain import Explanation, explain
 from workbench.trace.fold import (
@@ -34,6 +34,7 @@ from workbench.trace.schema import (
     SESSION,
     WIRE_VANTAGE,
     Row,
+    peer_of,
 )
 
 WAITS_AT = 0.86

@@ -264,6 +264,8 @@ class Deeds:
             doc["while"] = "flying" if spec.name == "hold" else "held"
         if amount is not None and kind in ("knob", "handle"):
             doc |= {"min": amount.minimum or 0, "max": self._top(spec, amount)}
+            if amount.maximum is not None:
+                doc["limit"] = amount.maximum // (1000 if amount.name in _IN_MS else 1)
             if amount.unit:
                 doc["unit"] = "ms" if amount.name in _IN_MS else amount.counts
             doc |= self._aims(spec, link)

@@ -208,8 +208,17 @@ function pill(view, key, x, y, state, most = 400) {
   view.labels.take(x, y, x + w, y + 26);
   return state.blocked ? G({ key: `${key} blocked`, class: "fade" }, R(x, y, w, 26, "f-stopfill", { rx: 13 }), R(x + 10, y + 8, 10, 10, "f-dark"), T(x + 27, y + 17.5, text, "b s12 c-dark")) : G({ key: `${key} going`, class: "fade" }, R(x, y, w, 26, "f-btn", { rx: 13 }), P(`M${x + 11} ${y + 8}l9 5l-9 5z`, "f-flow"), T(x + 27, y + 17.5, text, "s12"));
 }
+function standsAt(view, act) {
+  const knobs = Object.values(view.state.nodes ?? {}).map((node) => node.knobs?.[act.id]);
+  return (act.kind === "handle" ? view.state.links?.[act.on]?.latency : knobs.find((one) => one !== void 0)) ?? act.min ?? 0;
+}
+function topOf(act, now) {
+  const top = act.max ?? 10;
+  return Math.min(act.limit ?? Infinity, now > MOST_ON_A_DIAL ? top : Math.max(top, 2 * now));
+}
+var MOST_ON_A_DIAL = 500;
 function knob(view, act, x, y, r, role, value, width = 120) {
-  const c = tone(act.tone ?? role), min = act.min ?? 0, max = act.max ?? 10, set = view.preview[act.id], now = set ?? value;
+  const c = tone(act.tone ?? role), min = act.min ?? 0, max = topOf(act, value), set = view.preview[act.id], now = set ?? value;
   const angle = (q) => (135 + 270 * clamp((q - min) / (max - min), 0, 1)) * Math.PI / 180;
   const arc = (q) => {
     const A = angle(min), B2 = angle(q), X = (a) => (x + r * Math.cos(a)).toFixed(1), Y = (a) => (y + r * Math.sin(a)).toFixed(1);
@@ -342,7 +351,7 @@ function wireMark(view, wire, id, names, thick, right = true) {
     named,
     gates,
     handle && latency !== void 0 && G(
-      { key: "handle", class: "knob hit", "data-knob": handle.id, "data-now": state.latency, "data-pull": "down", tabindex: 0, role: "slider", "aria-label": handle.name, "aria-valuemin": handle.min ?? 0, "aria-valuemax": handle.max ?? 100, "aria-valuenow": latency, "aria-valuetext": phrase("turn-it", { value: `${latency} ms` }) },
+      { key: "handle", class: "knob hit", "data-knob": handle.id, "data-now": state.latency, "data-pull": "down", tabindex: 0, role: "slider", "aria-label": handle.name, "aria-valuemin": handle.min ?? 0, "aria-valuemax": topOf(handle, state.latency ?? 0), "aria-valuenow": latency, "aria-valuetext": phrase("turn-it", { value: `${latency} ms` }) },
       R(middle - 46, y, 92, 26, "face", { rx: 13 }),
       P(`M${middle - 34} ${y + 10}l4 -4l4 4m-8 6l4 4l4 -4`, "k-muted w2 f-none"),
       T(middle + 8, y + 17.5, `${latency} ms`, "mid s12 b n")
@@ -1115,6 +1124,7 @@ function isTall(scene, width) {
 
 // tabs.ts
 var TABS = [phrase("tab-sequence"), phrase("tab-bytes"), phrase("tab-log"), phrase("tab-counters"), phrase("tab-acts"), phrase("tab-parameters")];
+var ACTS = 4;
 var COLOURS = { message: "snd", permission: "flow", acknowledgement: "alt", write: "snd" };
 var SLOTS = 160;
 function sequence(view) {
@@ -1241,18 +1251,19 @@ function actRow(view, drawn) {
   return row2;
 }
 function actList(view, why) {
-  const rows2 = [], values = Object.assign({}, ...Object.values(view.state.nodes ?? {}).map((node) => node.knobs ?? {}));
+  const rows2 = [];
   const off = (act) => view.state.off?.[act.id] ?? why, note = (act) => off(act) && h("small", {}, off(act));
   for (const act of view.scene.acts ?? []) {
     if (act.kind === "frame") continue;
     const where = partyOf(view, act), text = act.kind === "text", set = isSet(act), name = nameNow(view, act);
-    const now = view.preview[act.id] ?? (act.kind === "handle" ? view.state.links?.[act.on]?.latency : values[act.id]) ?? act.min ?? 0;
+    const now = view.preview[act.id] ?? standsAt(view, act);
     rows2.push(h(
       "div",
       { key: act.id, class: "act" },
       h("label", {}, where ? `${where}: ` : "", h("b", {}, name)),
       text && h("input", { type: "text", class: "words", "data-set": act.id, placeholder: act.hint ?? null, "aria-label": act.name }),
-      set && !text && h("input", { type: "number", min: act.min ?? 0, max: act.max ?? 1e6, "data-set": act.id, value: now, "aria-label": act.name }),
+      set && !text && h("input", { type: "number", min: act.min ?? 0, max: act.limit ?? 1e9, "data-set": act.id, value: now, "aria-label": act.unit ? `${act.name}, ${act.unit}` : act.name }),
+      set && act.unit && h("span", {}, act.unit),
       h("button", { type: "button", class: "wst-btn", "data-do": act.id, "aria-disabled": off(act) ? "true" : null, "aria-label": phrase(set ? "send-act" : "do-act", { act: name }) }, phrase(set ? "send" : "do")),
       note(act)
     ));
@@ -1724,6 +1735,7 @@ var Stage = class {
     if (branches.length) this.runs = resolve(this.scene);
     this.run = this.runs.get(reply.type === "branch" ? reply.branch.id : this.branch);
     if (reply.type === "verdict" && !this.skipped) this.settle(this.answer, reply.verdict);
+    if (reply.type === "branch" && this.tab === ACTS) this.tab = null;
     if (reply.type === "branch") {
       this.t = Math.max(this.t, reply.branch.at);
       this.i = Math.max(stepAt(this.run.steps, this.t), reply.branch.keeps - 1, 0);
@@ -1736,7 +1748,7 @@ var Stage = class {
   }
   turn(id, value) {
     const act = this.scene.acts?.find((one) => one.id === id);
-    if (act) this.preview[id] = clamp(Math.round(value), act.min ?? 0, act.max ?? 1e9);
+    if (act) this.preview[id] = clamp(Math.round(value), act.min ?? 0, topOf(act, standsAt(this.view(), act)));
     this.playing = false;
     this.draw();
   }
@@ -1883,7 +1895,7 @@ var Stage = class {
         this.rule = arg || null;
       },
       set: () => {
-        this.tab = 4;
+        this.tab = ACTS;
       },
       share: () => {
         this.playing = false;
@@ -1951,7 +1963,7 @@ var Stage = class {
       this.seek(xToTime(this.time(), event.clientX - drag.left));
       return;
     }
-    const { act, value, x, y, cell, down } = drag, range = (act.max ?? 100) - (act.min ?? 0);
+    const { act, value, x, y, cell, down } = drag, range = topOf(act, standsAt(this.view(), act)) - (act.min ?? 0);
     const by = cell ? (event.clientX - x) * this.W / this.shown / cell : down ? (event.clientY - y) / 3 : (y - event.clientY + (event.clientX - x)) / 11 * (range > 20 ? range / 16 : 1);
     this.turn(act.id, value + by);
   }
@@ -2082,7 +2094,7 @@ var Stage = class {
     const tree = [
       strip({ scene, state: view.state, branch: this.run.branch, question: scene.question ?? null, picked: this.picked, answer: this.answer, skipped: this.skipped, verdict: this.verdict, shown: this.passed, playing, rule: this.rule, urged: this.urged }),
       h("svg", { key: "picture", class: "wst-picture", viewBox: `0 0 ${view.W} ${view.H}`, width: this.shown, height: Math.round(view.H * this.shown / view.W), role: "group", "aria-label": phrase("the-picture", { title: scene.title }) }, patterns(this.uid), drawn),
-      ...this.hasRow ? [h("div", { key: "actrow", class: "wst-actrow", style: `height:${ROW2}px`, role: "group", "aria-label": TABS[4] }, row2)] : [],
+      ...this.hasRow ? [h("div", { key: "actrow", class: "wst-actrow", style: `height:${ROW2}px`, role: "group", "aria-label": TABS[ACTS] }, row2)] : [],
       h(
         "div",
         { key: "say", class: `wst-say ${(said2?.sentence?.length ?? 0) * (formula ? 1.75 : 1) > view.W / 5.2 ? "long" : ""}` },

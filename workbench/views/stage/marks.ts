@@ -87,8 +87,21 @@ export function pill(view: View, key: string, x: number, y: number, state: NodeS
 }
 
 /** An amount that the learner sets. */
+/** Where an act that sets an amount stands: what is so now. */
+export function standsAt(view: View, act: Act): number {
+  const knobs = Object.values(view.state.nodes ?? {}).map((node) => node.knobs?.[act.id]);
+  return (act.kind === "handle" ? view.state.links?.[act.on]?.latency : knobs.find((one) => one !== undefined)) ?? act.min ?? 0;
+}
+
+/** Where its dial ends: what stands there can always be raised. Of an absurd amount it cannot be turned back, so it ends as for a usual one. */
+export function topOf(act: Act, now: number): number {
+  const top = act.max ?? 10;
+  return Math.min(act.limit ?? Infinity, now > MOST_ON_A_DIAL ? top : Math.max(top, 2 * now));
+}
+const MOST_ON_A_DIAL = 500;
+
 export function knob(view: View, act: Act, x: number, y: number, r: number, role: Role, value: number, width = 120): VNode {
-  const c = tone(act.tone ?? role), min = act.min ?? 0, max = act.max ?? 10, set = view.preview[act.id], now = set ?? value;
+  const c = tone(act.tone ?? role), min = act.min ?? 0, max = topOf(act, value), set = view.preview[act.id], now = set ?? value;
   const angle = (q: number) => (135 + 270 * clamp((q - min) / (max - min), 0, 1)) * Math.PI / 180;
   const arc = (q: number) => {
     const A = angle(min), B = angle(q), X = (a: number) => (x + r * Math.cos(a)).toFixed(1), Y = (a: number) => (y + r * Math.sin(a)).toFixed(1);
@@ -218,7 +231,7 @@ export function wireMark(view: View, wire: Wire, id: string, names: readonly str
   return G({ key: `wire ${id}` },
     G({ ...press }, lanes.map(lane), state.cut && P(`M${middle + 2} ${wire.there - thick * 0.7}l7 ${thick * 0.5}l-9 ${thick * 0.4}l8 ${thick * 0.5}`, "f-none k-stopfill w4"), state.cut && T(middle + 14, wire.there - thick / 2 - 5, phrase("cut"), "s11 b c-stop")),
     named, gates,
-    handle && latency !== undefined && G({ key: "handle", class: "knob hit", "data-knob": handle.id, "data-now": state.latency, "data-pull": "down", tabindex: 0, role: "slider", "aria-label": handle.name, "aria-valuemin": handle.min ?? 0, "aria-valuemax": handle.max ?? 100, "aria-valuenow": latency, "aria-valuetext": phrase("turn-it", { value: `${latency} ms` }) },
+    handle && latency !== undefined && G({ key: "handle", class: "knob hit", "data-knob": handle.id, "data-now": state.latency, "data-pull": "down", tabindex: 0, role: "slider", "aria-label": handle.name, "aria-valuemin": handle.min ?? 0, "aria-valuemax": topOf(handle, state.latency ?? 0), "aria-valuenow": latency, "aria-valuetext": phrase("turn-it", { value: `${latency} ms` }) },
       R(middle - 46, y, 92, 26, "face", { rx: 13 }), P(`M${middle - 34} ${y + 10}l4 -4l4 4m-8 6l4 4l4 -4`, "k-muted w2 f-none"), T(middle + 8, y + 17.5, `${latency} ms`, "mid s12 b n")));
 }
 

@@ -4,10 +4,10 @@
 import { h, patch, type VNode } from "./dom";
 import { clamp, Labels } from "./geometry";
 import { FRAME_GAP, picture } from "./layouts";
-import { patterns, type View } from "./marks";
+import { patterns, standsAt, topOf, type View } from "./marks";
 import { flying, resolve, stepAt, type Run } from "./run";
 import { differs, isTall, strip, type Answer } from "./strip";
-import { actList, actRow, counters, form, help, log, logLines, octets, rowOf, sequence, shared, TABS, wanted, type Code } from "./tabs";
+import { ACTS, actList, actRow, counters, form, help, log, logLines, octets, rowOf, sequence, shared, TABS, wanted, type Code } from "./tabs";
 import { transport, xToTime, type Time } from "./transport";
 import type { Act, Message, Reply, Scene, Step, Verdict } from "./types";
 import { phrase } from "./words";
@@ -345,6 +345,7 @@ export class Stage {
     if (branches.length) this.runs = resolve(this.scene);
     this.run = this.runs.get(reply.type === "branch" ? reply.branch.id : this.branch)!;
     if (reply.type === "verdict" && !this.skipped) this.settle(this.answer, reply.verdict);
+    if (reply.type === "branch" && this.tab === ACTS) this.tab = null; // what was asked for there is to be seen
     if (reply.type === "branch") { this.t = Math.max(this.t, reply.branch.at); this.i = Math.max(stepAt(this.run.steps, this.t), reply.branch.keeps - 1, 0); this.options.onStep?.(this.i, this.branch); }
     if (this.calm.matches) { if (reply.type === "branch") this.set(Math.min(reply.branch.keeps, this.run.steps.length - 1)); else this.draw(); }
     else this.play(!this.skipped || reply.type === "branch");
@@ -352,7 +353,7 @@ export class Stage {
 
   private turn(id: string, value: number): void {
     const act = this.scene.acts?.find((one) => one.id === id);
-    if (act) this.preview[id] = clamp(Math.round(value), act.min ?? 0, act.max ?? 1e9);
+    if (act) this.preview[id] = clamp(Math.round(value), act.min ?? 0, topOf(act, standsAt(this.view(), act)));
     this.playing = false;
     this.draw();
   }
@@ -446,7 +447,7 @@ export class Stage {
       pick: () => { this.picked = question?.options.find((one) => String(one) === arg) ?? arg; }, commit: () => this.commit(), skip: () => this.commit(true),
       again: () => { this.answer = null; this.picked = null; this.verdict = null; this.skipped = false; this.passed = false; this.rule = null; this.playing = false; if (this.i > this.lastSeen) this.set(this.lastSeen); },
       rule: () => { this.rule = arg || null; },
-      set: () => { this.tab = 4; },
+      set: () => { this.tab = ACTS; },
       share: () => { this.playing = false; this.tried = this.el.querySelector('[data-ui="share"]'); if (this.code) this.code = null; else this.send("share", null); },
       copy: () => { void this.copy(); }, begin: () => this.begin(arg === "given"),
     };
@@ -505,7 +506,7 @@ export class Stage {
     if (!drag) return;
     this.dragged = true;
     if (drag.kind === "time") { this.seek(xToTime(this.time(), event.clientX - drag.left)); return; }
-    const { act, value, x, y, cell, down } = drag, range = (act.max ?? 100) - (act.min ?? 0);
+    const { act, value, x, y, cell, down } = drag, range = topOf(act, standsAt(this.view(), act)) - (act.min ?? 0);
     const by = cell ? (event.clientX - x) * this.W / this.shown / cell : down ? (event.clientY - y) / 3 : ((y - event.clientY) + (event.clientX - x)) / 11 * (range > 20 ? range / 16 : 1);
     this.turn(act.id, value + by);
   }
@@ -591,7 +592,7 @@ export class Stage {
     const tree: VNode[] = [
       strip({ scene, state: view.state, branch: this.run.branch, question: scene.question ?? null, picked: this.picked, answer: this.answer, skipped: this.skipped, verdict: this.verdict, shown: this.passed, playing, rule: this.rule, urged: this.urged }),
       h("svg", { key: "picture", class: "wst-picture", viewBox: `0 0 ${view.W} ${view.H}`, width: this.shown, height: Math.round(view.H * this.shown / view.W), role: "group", "aria-label": phrase("the-picture", { title: scene.title }) }, patterns(this.uid), drawn),
-      ...(this.hasRow ? [h("div", { key: "actrow", class: "wst-actrow", style: `height:${ROW}px`, role: "group", "aria-label": TABS[4] }, row)] : []),
+      ...(this.hasRow ? [h("div", { key: "actrow", class: "wst-actrow", style: `height:${ROW}px`, role: "group", "aria-label": TABS[ACTS] }, row)] : []),
       h("div", { key: "say", class: `wst-say ${(said?.sentence?.length ?? 0) * (formula ? 1.75 : 1) > view.W / 5.2 ? "long" : ""}` }, h("div", { class: "wst-sentence", "aria-live": playing ? "off" : "polite" }, said?.sentence ?? ""),
         formula && h("div", { class: "wst-formula" }, formula.text, (formula.note || clause) && h("small", { title: formula.note ?? null }, formula.note, formula.note && clause && " · ", clause))),
       transport(this.time()),

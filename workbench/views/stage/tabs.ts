@@ -2,11 +2,12 @@
 
 import { h, type Kid, type VNode } from "./dom";
 import { clamp, fit, Labels, ms, round, textWidth, widest } from "./geometry";
-import { actsOfFrame, at, C, G, hit, L, nameNow, P, R, T, type View } from "./marks";
+import { actsOfFrame, at, C, G, hit, L, nameNow, P, R, standsAt, T, type View } from "./marks";
 import type { Act, Frame, Kind, Parameter, Scene, Step, Value } from "./types";
 import { phrase, phrases } from "./words";
 
 export const TABS = [phrase("tab-sequence"), phrase("tab-bytes"), phrase("tab-log"), phrase("tab-counters"), phrase("tab-acts"), phrase("tab-parameters")] as const;
+export const ACTS = 4;
 const COLOURS: Record<Kind, string> = { message: "snd", permission: "flow", acknowledgement: "alt", write: "snd" };
 
 /** Most frames of the sequence diagram. A jump draws others in the places of those that were there. */
@@ -138,14 +139,14 @@ export function actRow(view: View, drawn: VNode): VNode[] {
 
 /** Every act as a row: what the picture offers by pointing is here by name. */
 export function actList(view: View, why: string | null): Kid {
-  const rows: VNode[] = [], values = Object.assign({}, ...Object.values(view.state.nodes ?? {}).map((node) => node.knobs ?? {})) as Record<string, number>;
+  const rows: VNode[] = [];
   const off = (act: Act) => view.state.off?.[act.id] ?? why, note = (act: Act) => off(act) && h("small", {}, off(act));
   for (const act of view.scene.acts ?? []) {
     if (act.kind === "frame") continue;
     const where = partyOf(view, act), text = act.kind === "text", set = isSet(act), name = nameNow(view, act);
-    const now = view.preview[act.id] ?? (act.kind === "handle" ? view.state.links?.[act.on]?.latency : values[act.id]) ?? act.min ?? 0;
+    const now = view.preview[act.id] ?? standsAt(view, act);
     rows.push(h("div", { key: act.id, class: "act" }, h("label", {}, where ? `${where}: ` : "", h("b", {}, name)),
-      text && h("input", { type: "text", class: "words", "data-set": act.id, placeholder: act.hint ?? null, "aria-label": act.name }), set && !text && h("input", { type: "number", min: act.min ?? 0, max: act.max ?? 1e6, "data-set": act.id, value: now, "aria-label": act.name }), h("button", { type: "button", class: "wst-btn", "data-do": act.id, "aria-disabled": off(act) ? "true" : null, "aria-label": phrase(set ? "send-act" : "do-act", { act: name }) }, phrase(set ? "send" : "do")), note(act)));
+      text && h("input", { type: "text", class: "words", "data-set": act.id, placeholder: act.hint ?? null, "aria-label": act.name }), set && !text && h("input", { type: "number", min: act.min ?? 0, max: act.limit ?? 1e9, "data-set": act.id, value: now, "aria-label": act.unit ? `${act.name}, ${act.unit}` : act.name }), set && act.unit && h("span", {}, act.unit), h("button", { type: "button", class: "wst-btn", "data-do": act.id, "aria-disabled": off(act) ? "true" : null, "aria-label": phrase(set ? "send-act" : "do-act", { act: name }) }, phrase(set ? "send" : "do")), note(act)));
   }
   const flights = view.flying.filter((one) => !one.lost);
   for (const { frame, held } of flights.slice(0, 40)) {

@@ -157,7 +157,9 @@ export interface Act {
   /** of a toggle that is on: "start n1 again" */
   undo?: string;
   min?: number;
+  /** where its dial ends, or further where it stands beyond the middle; `limit`: what it may not exceed */
   max?: number;
+  limit?: number;
   unit?: string;
   hint?: string;
   aims?: { line: string; end: string };

@@ -86,7 +86,6 @@ export function pill(view: View, key: string, x: number, y: number, state: NodeS
     : G({ key: `${key} going`, class: "fade" }, R(x, y, w, 26, "f-btn", { rx: 13 }), P(`M${x + 11} ${y + 8}l9 5l-9 5z`, "f-flow"), T(x + 27, y + 17.5, text, "s12"));
 }
 
-/** An amount that the learner sets. */
 /** Where an act that sets an amount stands: what is so now. */
 export function standsAt(view: View, act: Act): number {
   const knobs = Object.values(view.state.nodes ?? {}).map((node) => node.knobs?.[act.id]);
@@ -100,6 +99,7 @@ export function topOf(act: Act, now: number): number {
 }
 const MOST_ON_A_DIAL = 500;
 
+/** An amount that the learner sets. */
 export function knob(view: View, act: Act, x: number, y: number, r: number, role: Role, value: number, width = 120): VNode {
   const c = tone(act.tone ?? role), min = act.min ?? 0, max = topOf(act, value), set = view.preview[act.id], now = set ?? value;
   const angle = (q: number) => (135 + 270 * clamp((q - min) / (max - min), 0, 1)) * Math.PI / 180;

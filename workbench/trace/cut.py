@@ -151,13 +151,8 @@ def cut(
         folding.note(row)
     start = explainer.state()
     shown = rows[len(before) :]
-    earlier = Earlier(
-        ends=folding.ends,
-        links=tuple(folding.links),
-        sources=folding.sources,
-        flying=_flying(pieces, name, start, before),
-        blocking=tuple(folding.blocking.values()),
-        gates=_gates(pieces, folding, name, first),
+    earlier = _earlier(
+        folding, _flying(pieces, name, start, before), _gates(pieces, folding, name, first)
     )
     return Cut(
         path=os.fspath(path), run=name, seq=seq, rows=shown, start=start, earlier=earlier,
@@ -242,12 +237,8 @@ class Following:
             legal = f"{rows[0].seq} to {last}" if rows else "none, there are no rows"
             raise StepError(f"row {seq} is not among these rows; legal: {legal}")
         start = self._folding.state()
-        earlier = Earlier(
-            ends=dict(self._before.ends), links=tuple(self._before.links),
-            sources=dict(self._before.sources), gates=copy.deepcopy(self._gates),
-            flying=[self._sent[number] for number in start.in_flight],
-            blocking=tuple(self._before.blocking.values()),
-        )  # fmt: skip
+        flying = [self._sent[number] for number in start.in_flight]
+        earlier = _earlier(self._before, flying, copy.deepcopy(self._gates))
         return Cut(
             path=name, run=self._run, seq=last if seq is None else seq, rows=rows, start=start,
             earlier=earlier, explanations=[told for _, told in self._rows],
@@ -305,6 +296,13 @@ def _folded(pieces: Pieces, kept: list[tuple[int, Before]], run: str, upto: int)
             last_kept = folding.seq
             kept.append((last_kept, copy.deepcopy(folding)))
     return folding
+
+
+def _earlier(before: Before, flying: Sequence[Row], gates: Gates | None) -> Earlier:
+    return Earlier(
+        ends=dict(before.ends), links=tuple(before.links), sources=dict(before.sources),
+        flying=flying, blocking=tuple(before.blocking.values()), gates=gates,
+    )  # fmt: skip
 
 
 def _flying(pieces: Pieces, run: str, start: State, before: Sequence[Row]) -> list[Row]:

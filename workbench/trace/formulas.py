@@ -102,11 +102,7 @@ def _limit_minus(symbolic: str, base: int, grant: int, own: int, logged: int | N
             symbolic=symbolic, numbers=say("formula.undefined", numbers=shown, base=base, own=own)
         )
     numbers = shown + _equals(base + grant - own, result)
-    kept = max(0, result)
-    if result < 0 and logged != result:
-        numbers += f" → {kept}"
-        return _checked(symbolic, numbers, kept, logged)
-    return _checked(symbolic, numbers, result, logged)
+    return _checked(symbolic, *_floored(numbers, result, logged), logged)
 
 
 def delivery_limit(count: int, credit: int) -> Formula | None:
@@ -123,34 +119,28 @@ def transfer(
     count: int | None, credit: int | None, count_after: int | None, credit_after: int | None
 ) -> Formula | None:
     """What one message does to one end's counters [2.6.7]; None if neither is known before."""
-    parts: list[str] = []
-    checks: list[bool] = []
-    if count is not None:
-        parts.append(_counted(count, count_after, checks))
-    if credit is not None:
-        left = credit - 1
-        text = f"{number(credit)} {MINUS} 1 = {number(left)}"
-        if left < 0 and credit_after != left:
-            text, left = f"{text} → 0", 0
-        parts.append(_against(text, left, credit_after, checks))
-    return _joined(TRANSFER, parts, checks)
+    return _spent(TRANSFER, count, credit, count_after, credit_after)
 
 
 def transfer_out(
     next_id: int | None, window: int | None, next_id_after: int | None, window_after: int | None
 ) -> Formula | None:
     """What one transfer frame does to the session of the end that sends it [2.5.6]."""
+    return _spent(TRANSFER_OUT, next_id, window, next_id_after, window_after)
+
+
+def _spent(
+    symbolic: str, count: int | None, left: int | None, count_after: int | None, after: int | None
+) -> Formula | None:
+    """One more is counted, and one less is left."""
     parts: list[str] = []
     checks: list[bool] = []
-    if next_id is not None:
-        parts.append(_counted(next_id, next_id_after, checks))
-    if window is not None:
-        left = window - 1
-        text = f"{number(window)} {MINUS} 1 = {number(left)}"
-        if left < 0 and window_after != left:
-            text, left = f"{text} → 0", 0
-        parts.append(_against(text, left, window_after, checks))
-    return _joined(TRANSFER_OUT, parts, checks)
+    if count is not None:
+        parts.append(_counted(count, count_after, checks))
+    if left is not None:
+        text = f"{number(left)} {MINUS} 1 = {number(left - 1)}"
+        parts.append(_against(*_floored(text, left - 1, after), after, checks))
+    return _joined(symbolic, parts, checks)
 
 
 def transfer_in(next_id: int | None, next_id_after: int | None) -> Formula | None:
@@ -188,9 +178,12 @@ def count_heard(
     result = credit_rcv - moved
     text = f"{credit_rcv} {MINUS} ({count_snd} {MINUS} {count_rcv})"
     text += _equals(credit_rcv - (count_snd - count_rcv), result)
-    if result < 0 and credit_after != result:
-        text, result = f"{text} → 0", 0
-    return _checked(COUNT_HEARD, text, result, credit_after)
+    return _checked(COUNT_HEARD, *_floored(text, result, credit_after), credit_after)
+
+
+def _floored(text: str, result: int, logged: int | None) -> tuple[str, int]:
+    """What is left is never below 0, unless the end has logged it so."""
+    return (f"{text} → 0", 0) if result < 0 and logged != result else (text, result)
 
 
 def _advanced(value: int, by: int) -> int | None:

@@ -61,3 +61,15 @@ def test_no_news_or_updates_are_asked_for(lab_page):
     lab_page.open("probe.ipynb")
     assert lab_page.page.locator(".Toastify__toast").count() == 0
     lab_page.assert_quiet()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("lesson", ["02_race.ipynb", "03_drain.ipynb"])
+def test_no_widget_is_cut_in_a_narrow_window(lab_page, lesson):
+    """Choices, fields, charts and their legends go on in a second line; only code may scroll."""
+    lab_page.page.set_viewport_size({"width": 900, "height": 800})
+    lab_page.open(lesson)
+    lab_page.run_all()
+    cut = """() => [...document.querySelectorAll('.jp-NotebookPanel .widget-box')]
+      .filter((box) => box.scrollWidth > box.clientWidth + 2).map((box) => box.innerText)"""
+    lab_page.page.wait_for_function(f"() => !({cut})().length")

@@ -163,6 +163,17 @@ def test_a_chart_above_a_stage_follows_step_and_branch():
 # -- the same in words --------------------------------------------------------------------------
 
 
+def test_the_name_of_an_area_lies_over_no_run():
+    """At the height that is farthest from the runs in it, where the area is wide enough."""
+    runs = {(x, y): "late" for x in (1, 3) for y in (1, 2, 6, 9)}
+    chart = outcome_map(
+        runs, {"late": ([0] * 11, [9 - y / 2 for y in range(11)])}, list(range(11)),
+        across="x", up="y", now=(1, 2),
+    )  # fmt: skip
+    (name,) = [one for one in chart.figure.center if getattr(one, "text", "") == "late"]
+    assert name.y == 4
+
+
 @pytest.mark.parametrize(
     ("chart", "told"),
     [

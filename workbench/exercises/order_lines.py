@@ -13,7 +13,7 @@ from typing import Any
 import ipywidgets as widgets
 
 from workbench import serial
-from workbench.views.lattice_view import button
+from workbench.views.lattice_view import WITHIN, button
 from workbench.views.stills import Still
 
 from .own_sender import TrialView
@@ -52,7 +52,7 @@ class OrderLines(Still, widgets.VBox):
         self._link: dict[str, Any] = {"messages": messages, "grants": tuple(grants)}
         self._starts = tuple(starts)
         self._log = log
-        size = {"width": "600px", "max_width": "100%"}
+        size = {"width": "600px", "max_width": WITHIN}
         self.used = _lines([], len(lines), size)
         self.offered = _lines(lines, len(lines), size)
         self.take = button(say("lines.take"), say("lines.take-tip"))

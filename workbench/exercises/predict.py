@@ -24,6 +24,10 @@ from .progress_view import browser_copy
 from .question import AnswerError, Prediction, Question, Stage, Verdict, say
 
 _CODE = '<strong style="font:700 26px ui-monospace,monospace;letter-spacing:2px">{code}</strong>'
+# Choices are sentences: in a narrow page they go on in a second line.
+_STYLE = """<style>.wb-choices label { display: flex; flex-direction: row-reverse;
+justify-content: flex-end; height: auto; padding: 2px 0; line-height: 1.35; white-space: normal }
+.wb-choices input { flex: none }</style>"""
 _BESIDE = {
     "display": "flex", "flex_flow": "row", "align_items": "baseline",
     "grid_gap": "12px", "width": "max-content",
@@ -55,7 +59,7 @@ class PredictionView(Still, widgets.VBox):
         self._recalled_in = recalled_in
         question = prediction.question
         lead = say("predict") if recalled_in is None else say("recalled", lesson=_lesson(question))
-        self.heading = widgets.HTML(_question_html(lead, question.text))
+        self.heading = widgets.HTML(_STYLE + _question_html(lead, question.text))
         self.field = _field(question)
         self.commit = widgets.Button(
             description=say("commit"), tooltip=say("commit-tip"), button_style="primary"
@@ -263,14 +267,16 @@ def _question_html(lead: str, text: str) -> str:
 
 def _field(question: Question) -> Any:
     if question.choices:
-        return widgets.RadioButtons(
+        choices = widgets.RadioButtons(
             # A label is plain text, without code.
             options=[(choice.replace("`", ""), choice) for choice in question.choices],
             value=None,
-            layout={"width": "max-content"},
+            layout={"width": "auto"},
             # A name for screen readers; the question itself stands above.
             tooltip=question.text,
         )
+        choices.add_class("wb-choices")
+        return choices
     return widgets.Text(
         placeholder=say("your-answer"),
         description=question.unit,

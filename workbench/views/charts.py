@@ -56,13 +56,16 @@ _COLOURS = (
     ("grid-line", "var(--jp-border-color2, #e0e0e0)"),
 )
 SHEET = ":host{" + "".join(f"--bk-{name}-color:{colour};" for name, colour in _COLOURS) + "}"
-# A canvas reads its colours when it is painted, and a page may be given another theme.
+# A canvas reads its colours when it is painted, and a page may be given another theme. In a narrow
+# page a legend of two columns would be cut.
 FOLLOW = """
 if (!cb_obj.follows) {
   cb_obj.follows = new MutationObserver(() => cb_obj.change.emit());
   const attributeFilter = ["class", "data-jp-theme-light", "data-jp-theme-name"];
   cb_obj.follows.observe(document.body, { attributes: true, attributeFilter });
-}"""
+}
+const columns = cb_obj.inner_width < 400 ? 1 : 2;
+for (const one of [...cb_obj.above, ...cb_obj.below]) if (one.ncols) one.ncols = columns;"""
 _LEGEND_ROW = 26  # px
 # A legend is made of elements, whose colours Bokeh reads before they are in the page.
 LEGEND_SHEET = f":host{{background:{_PAPER}!important}}.bk-label{{color:{_INK}!important}}"
@@ -231,7 +234,7 @@ def legend(chart: Any, place: str) -> None:
     if not chart.legend:
         return
     chart.add_layout(chart.legend[0], place)
-    # In a narrow page a row of more would be cut, and beside it there would be no room for lines.
+    # A row of more would be cut, and beside the chart there would be no room for lines.
     chart.legend.orientation, chart.legend.ncols = "horizontal", 2
     chart.legend.label_text_font_size = "12px"
     chart.legend.border_line_alpha = 0
@@ -696,7 +699,7 @@ def outcome_map(
     looks = dict(zip(areas, (LOOKS[2], LOOKS[4], LOOKS[0]), strict=False))
     for name, (low, high) in areas.items():
         if any(right > left for left, right in zip(low, high, strict=True)):
-            _area(chart, name, low, high, heights, looks[name])
+            _area(chart, name, low, high, heights, looks[name], list(outcomes))
     drawn = []
     for name, look in looks.items():
         places = [place for place, outcome in outcomes.items() if outcome == name]
@@ -744,6 +747,10 @@ def outcome_map(
     return Chart(chart, _aligned(title, [head, *rows]))
 
 
+_ROOMY = 0.45
+"""An area's name stands where it is at least so wide, compared with its widest place."""
+
+
 def _area(
     chart: Any,
     name: str,
@@ -751,6 +758,7 @@ def _area(
     high: Sequence[float],
     heights: Sequence[float],
     look: Look,
+    marks: Sequence[tuple[float, float]],
 ) -> None:
     chart.patch(
         [*low, *reversed(high)],
@@ -765,7 +773,16 @@ def _area(
         hatch_scale=12,
         name=f"area: {name}",
     )
-    widest = max(range(len(heights)), key=lambda place: high[place] - low[place])
-    edge = (heights[-1] - heights[0]) / 16
-    middle = min(max(heights[widest], heights[0] + edge), heights[-1] - edge)
-    _label(chart, (low[widest] + high[widest]) / 2, middle, name, 13, text_baseline="middle")
+    wide = [right - left for left, right in zip(low, high, strict=True)]
+    all_of_it = heights[-1] - heights[0]
+    edge = all_of_it / 16
+    levels = [min(max(y, heights[0] + edge), heights[-1] - edge) for y in heights]
+    roomy = [place for place, one in enumerate(wide) if one >= max(wide) * _ROOMY]
+
+    def free(place: int) -> tuple[float, float]:
+        """How far the nearest mark is above or below, and how wide the area is."""
+        there = [abs(y - levels[place]) for x, y in marks if low[place] <= x <= high[place]]
+        return min(there, default=all_of_it), wide[place]
+
+    at = max(roomy, key=free)
+    _label(chart, (low[at] + high[at]) / 2, levels[at], name, 13, text_baseline="middle")

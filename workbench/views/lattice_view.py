@@ -16,6 +16,7 @@ from .lattice_words import bad_levels, say, state_words, summary, verdict, words
 from .stills import Still
 
 MOST_LISTED = 500  # states of one depth in the list
+WITHIN = "calc(100% - 4px)"  # a field has a margin
 OnSelect = Callable[[tuple[Any, ...]], None]
 
 
@@ -67,10 +68,10 @@ class LatticeView(Still, widgets.VBox):
         self.depth = widgets.Dropdown(
             options=self._depth_options(),
             description=say("choose.after"),
-            layout={"width": "300px", "max_width": "100%"},
+            layout={"width": "300px", "max_width": WITHIN},
         )
         self.states = widgets.Dropdown(
-            description=say("choose.state"), layout={"width": "640px", "max_width": "100%"}
+            description=say("choose.state"), layout={"width": "640px", "max_width": WITHIN}
         )
         self.back = button(say("choose.back"), say("choose.back-is"))
         self.forth = button(say("choose.forth"), say("choose.forth-is"))

@@ -158,5 +158,5 @@ def _slider(name: str, value: int, most: int, step: int, *, least: int = 0) -> A
         description=name,
         continuous_update=False,
         style={"description_width": "initial"},
-        layout={"width": "100%"},
+        layout={"width": "auto"},
     )

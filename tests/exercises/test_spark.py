@@ -4,6 +4,7 @@ import gzip
 import json
 from collections import Counter
 from dataclasses import replace
+from itertools import pairwise
 from types import SimpleNamespace
 
 import pytest
@@ -19,6 +20,7 @@ from workbench.exercises.spark_answers import RECORDED, Answer, NotRecordedError
 from workbench.exercises.spark_desk import QUESTIONS, WINDOW_US, SparkDesk
 from workbench.exercises.spark_progress import ProgressView
 from workbench.exercises.spark_shows import (
+    BATCH,
     HALF,
     archive_rate,
     dip_table,
@@ -339,7 +341,35 @@ def test_a_hint_is_given_to_whom_asks():
     assert len(verdict.hints) == 2
 
 
-@pytest.mark.slow
+def test_the_archives_rate_is_the_steady_one_and_grows_with_the_credit():
+    """As counted by hand: 240 in a round trip of 80 ms and the 12 ms for a half."""
+    assert archive_rate(HALF, 240) == pytest.approx(240 / 0.092)
+    assert archive_rate(HALF, 400) == pytest.approx(400 / 0.100)
+    assert archive_rate(BATCH, 240) == pytest.approx(240 / 0.104)
+    for rule, credits in (
+        (HALF, [2, *range(20, 300, 2), *range(300, 800, 50)]),
+        (HALF, [1, *range(21, 301, 20)]),
+        (BATCH, [1, *range(20, 301, 10), *range(300, 800, 50)]),
+    ):
+        rates = [archive_rate(rule, credit) for credit in credits]
+        assert rates == sorted(rates)
+        # No jump: a credit brings in less than its share of the one before it.
+        for (less, low), (more, high) in pairwise(zip(credits, rates, strict=True)):
+            assert high / low <= more / less
+
+
+def test_the_smallest_credit_for_three_thousand_a_second_fills_a_round_trip_and_a_half():
+    """Rate times (80 ms and 14 ms): 282 are just too few, and what fills the wire alone is."""
+    log = Progress()
+    assert "2,609 a second, fewer than 3,000" in check.credit(240, rate=3000, log=log).text
+    assert "2,997 a second, fewer than 3,000" in check.credit(282, rate=3000, log=log).text
+    right = check.credit(284, rate=3000, log=log)
+    assert right.right is True
+    assert "2,997 with 282" in right.text
+    assert "284 gives 3,015" in check.credit(286, rate=3000, log=log).text
+    assert check.credit(1201, rate=3000, log=log).right is None
+
+
 def test_the_smallest_credit_is_judged_by_runs():
     """Too little, too much, no number; and the smallest one, found by trying."""
     log = Progress()

@@ -17,6 +17,7 @@ from workbench.exercises.spark_answers import ROWS_SHOWN, Answer
 from workbench.exercises.spark_desk import WINDOW_US, start_spark
 from workbench.exercises.spark_shows import (
     ARCHIVE,
+    ARCHIVE_BROKER,
     BATCH,
     HALF,
     archive_chart,
@@ -34,6 +35,7 @@ from workbench.exercises.spark_traces import (
     real_captures,
     small_trace,
 )
+from workbench.presets import get as preset_named
 from workbench.scenarios.beside import Measured, decided
 from workbench.scenarios.run import Run, run
 from workbench.trace import brakes
@@ -483,8 +485,13 @@ def _failed(error: Exception, columns: list[str]) -> Case:
 
 
 def _wire(_answer: Any, rate: int) -> Case:
-    """A hint: what is on its way."""
-    return case("wire", ms=f"{measure.milliseconds(ARCHIVE['latency_us']):g}")
+    """A hint: what is on its way, and how fast the queue is."""
+    ms = f"{measure.milliseconds(ARCHIVE['latency_us']):g}"
+    return case("wire", ms=ms, us=preset_named(ARCHIVE_BROKER).queue_deliver_us)
+
+
+MOST_CREDIT = 1_200
+"""Messages of credit; with more a run takes longer than a learner wants to wait."""
 
 
 @lesson.checks(hints=(_wire,))
@@ -499,9 +506,8 @@ def credit(answer: Any, *, rate: int) -> Case:
         return case("unanswered")
     if not is_whole(answer):
         return case("no-number")
-    most = ARCHIVE["messages"]
-    if answer > most:
-        return case("too-many", most=most)
+    if answer > MOST_CREDIT:
+        return case("too-many", most=MOST_CREDIT)
     reached = archive_rate(HALF, answer)
     if reached < rate:
         return case("slow", reached=reached)

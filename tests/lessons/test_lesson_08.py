@@ -101,6 +101,18 @@ def test_d8_an_alarm_is_over_when_the_machine_has_its_memory_back():
     assert solution.answer == 7
 
 
+def test_the_all_clear_says_why_the_look_before_it_comes_too_soon():
+    """The memory is back a moment after somebody has looked: as the rows of the looks say."""
+    brake = asked_to_stop()
+    solution = solved(predict.all_clear, brake)
+    since_us = brake.rows[alarm_in(brake)].t_us
+    looks = [row for row in brake.rows if row.kind == "memory" and "spare" in row.extra]
+    spare = {(row.t_us - since_us) // 1_000_000: row.extra["spare"] for row in looks}
+    assert (spare[6], spare[7]) == (1400, 0)
+    assert "is there after 6.01 s, and the look at 6 s came before that" in solution.reason
+    assert "a little more than 1 s later" in predict.all_clear.question(brake).text
+
+
 def test_d5_of_five_answers_one_stops_and_loses_nobody():
     """The disk, for time; the table has a row for each, and what each message became."""
     solution = solved(predict.answers, 60)

@@ -231,17 +231,26 @@ def all_clear(run: Run) -> Found:
     alarmed = first_alarm(run.rows)
     looked = next(row for row in alarmed if row.event == "note" and row.kind == "memory")
     settled = [row for row in run.rows if row.event == "settle" and row.seq > alarmed[0].seq]
-    since_us = alarmed[0].t_us
+    after_us = [row.t_us - alarmed[0].t_us for row in settled]
+    over = looked.extra["compared"] - looked.extra["limit"]
+    each = run.world.number("message_bytes") + MESSAGE_OCTETS
+    collected_us, reclaimed_us = (
+        run.world.number(name) for name in ("collected_us", "reclaimed_us")
+    )
     yield {
-        "over": looked.extra["compared"] - looked.extra["limit"],
-        "each": run.world.number("message_bytes") + MESSAGE_OCTETS,
-        "next_s": (settled[0].t_us - since_us) / MICROSECONDS,
-        "every_s": (settled[1].t_us - settled[0].t_us) / MICROSECONDS,
-        "collected_s": run.world.number("collected_us") / MICROSECONDS,
-        "reclaimed_s": run.world.number("reclaimed_us") / MICROSECONDS,
+        "over": over,
+        "each": each,
+        "next_s": after_us[0] // MICROSECONDS,
+        "every_s": (after_us[1] - after_us[0]) / MICROSECONDS,
+        "collected_s": collected_us / MICROSECONDS,
+        "reclaimed_s": reclaimed_us / MICROSECONDS,
     }
+    enough = after_us[(over - 1) // each]
+    alarm_s = _alarm_s(run)
     return facts(
-        _alarm_s(run),
+        alarm_s,
+        back_s=(enough + collected_us + reclaimed_us) / MICROSECONDS,
+        missed_s=alarm_s - 1,
         wrong={
             "what is consumed is free": _alarm_s(_with(run, collected_us=0, reclaimed_us=0)),
             "what is collected is free": _alarm_s(_with(run, reclaimed_us=0)),

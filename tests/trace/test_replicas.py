@@ -217,11 +217,11 @@ def test_every_row_of_a_quorum_queue_reads_like_a_sentence(unequal):
             assert sentence.endswith(".")
     text = "\n".join(told)
     for words in (
-        "Replica n1 takes entry 2 (message 1) into its log, not yet safe.",
+        "Replica n1 takes entry 2 (its sender's number 1) into its log, not yet safe.",
         "The leader n1 sends entry 2 to n2.",
         "1 entry is safe on the disk of n3; 0 wait.",
         "Replica n1 knows that a majority has everything up to entry 2 safe.",
-        "Queue “q” confirms message 1; 0 are still pending.",
+        "Queue “q” confirms its sender's number 1; 0 are still pending.",
         "Node n1 crashes; its log had no entries that no fsync had made safe.",
         "The line between n2 and n3 is cut; neither knows yet.",
         "counts as slow: 33 commands pending",

@@ -533,6 +533,34 @@ def test_the_fsync_that_makes_a_majority_is_told_and_the_leader_knows_it_by_a_re
     assert reply["path"][1] == [pytest.approx(commits[-1], abs=0.001), 1.0]
 
 
+def test_a_message_has_one_number_on_its_disc_and_in_its_sentence_or_the_sentence_says_so():
+    """It has the delivery-id; where the disc shows a delivery-count, it tells that, too."""
+    grown = {"messages": 2, "initial_delivery_count": 20}
+    played = [
+        run("quorum", "rmq4.3").then("publish", count=2),
+        run("credit", parameters={"messages": 2}).then("grant", link_credit=2),
+        run("credit", parameters=grown).then("grant", link_credit=2),
+        run("credit", parameters=grown | {"initial_delivery_count": 2**32 - 1}).then(
+            "grant", link_credit=2
+        ),
+    ]
+    told = []
+    for one in played:
+        strip = Strip(one)
+        for place, doc in strip.frames:
+            if doc["kind"] == "message":
+                sentence = strip.steps[place]["sentence"]
+                (sent,) = re.findall(r"sends message (\d+)", sentence)
+                shown = re.findall(r"Its disc shows its place on the line, (.*)\.", sentence)
+                told.append((sent, doc["text"], *shown))
+    assert told == [
+        ("0", "0"), ("1", "1"),
+        ("0", "0"), ("1", "1"),
+        ("0", "20", "20"), ("1", "21", "21"),
+        ("0", "−1", "2³²−1"), ("1", "0", "0"),
+    ]  # fmt: skip
+
+
 def test_a_branch_says_what_is_legal_after_its_act_and_was_not_before() -> None:
     """Its first step begins where the step that it shares with its parent has come to."""
     race = Branches(run("race", parameters={"initial_delivery_count": 20, "grants": "6"}))

@@ -40,7 +40,7 @@ from .scene_acts import Deed, Deeds
 from .scene_chain import STORE, ChainPicture
 from .scene_channel import ChannelPicture
 from .scene_gauge import GaugePicture, SubscriberPicture, sends_messages
-from .scene_link import LinkPicture, say
+from .scene_link import LinkLine, LinkPicture, say
 from .scene_live import AT_GATE, Live, LivePicture
 from .scene_paging import PagingPicture
 from .scene_quorum import QuorumPicture
@@ -229,6 +229,7 @@ class Strip:
         self.beside, self.theirs = beside, theirs
         # What is opened in a trace is told by its rows, what is played or live by its steps.
         self._is_slice = isinstance(run, Cut)
+        self._flown: list[Doc] = []  # what set out at the row taken last
         self.picture = picture = picture_of(run, link, rules, theirs=theirs)
         self.walk = walk = picture.walk
         rows = walk.rows
@@ -247,8 +248,10 @@ class Strip:
         for row in walk:
             picture.take(row)
             self._switch(row)
+            begun = len(self.frames)
             for flight in by_begin.get(walk.place, ()):
                 self._fly(flight, octets=octets)
+            self._flown = [doc for _, doc in self.frames[begun:]]
             state = picture.state()
             if self.deeds is not None:
                 self._acts(state, legal[walk.place] if walk.place < len(legal) else {})
@@ -276,6 +279,19 @@ class Strip:
         place = self.picture.of_frame(flight)
         if place is not None:
             self.frames.append((flight.begun, frame_doc(flight, place, octets=octets)))
+
+    def _on_disc(self, row: Row) -> str:
+        """What a disc that sets out at a row shows, where the sentence calls it by another number.
+
+        A sentence has the delivery-id, which is in the frame; a link's line has delivery-counts.
+        """
+        delivery = (row.frame or {}).get("delivery_id")
+        counts = {line.id for line in self.picture.lines if isinstance(line, LinkLine)}
+        cells = [doc["cell"] for doc in self._flown if doc.get("cell", {}).get("line") in counts]
+        if row.kind != "transfer" or delivery is None or not cells:
+            return ""
+        number = serial.advanced(0, cells[0]["at"])
+        return "" if number == delivery else say("frame.on-line", number=near_seam(str(number)))
 
     def _acts(self, state: Doc, legal: Mapping[str, str | None]) -> None:
         assert self.deeds is not None
@@ -312,9 +328,10 @@ class Strip:
         told = self.walk.explanation
         assert told is not None
         remark = self.picture.remark()
+        number = self._on_disc(row)
         if self.beside is not None:
             remark = f"{remark} {self.beside.told(row.seq, theirs=self.theirs)}".strip()
-        sentence = " ".join(filter(None, [told.sentence or row.event, remark]))
+        sentence = " ".join(filter(None, [told.sentence or row.event, number, remark]))
         step: Doc = {"t": self.walk.times[self.walk.place]}
         if self._is_slice:
             step["row"] = row.seq

@@ -140,8 +140,9 @@ class QuorumPicture(LinkPicture):
             return None
         out = flight.row.from_peer == CLIENT
         place: Doc = {"link": found["link"], "way": "there" if out else "back"}
-        if flight.row.kind == "transfer":
-            place["text"] = str(self._sent)[-3:]  # as rows of the log number messages
+        number = (flight.row.frame or {}).get("delivery_id")
+        if flight.row.kind == "transfer" and number is not None:
+            place["text"] = str(number)[-3:]  # as the sentence; the log has the sender's number
         return place
 
     def writes(self) -> list[tuple[int, Doc]]:

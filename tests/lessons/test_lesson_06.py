@@ -116,6 +116,9 @@ def test_two_senders_bring_in_four_times_as_much_over_1_0():
     assert 3.5 < float(article[5]) < 4.5
     assert float(slower[5]) > float(article[5])
     assert printed[5:] == ("3.93", "80")
+    new_classic, new_quorum, old_classic, old_quorum = article[1:5]
+    assert f"{old_classic} messages a second beside {old_quorum}." in solution.reason
+    assert f"it is {new_classic} beside {new_quorum}." in solution.reason
 
 
 def test_the_heads_of_the_two_senders_table_stand_over_the_articles_columns():
@@ -140,7 +143,9 @@ def test_a_consumer_is_ten_times_as_fast_where_nothing_is_published_before_it():
     assert f"held for {200 * 60 / default:,.0f} ms" in view.line.value
     assert new > 10 * default
     assert apart > 10 * default
-    assert "of 73," in view.line.value
+    assert f"one for every {new / default:,.0f} over AMQP 1.0" in view.line.value
+    assert "one for every 73, in ten seconds" in view.line.value
+    assert f"{new:,} beside {default:,}" in solution.reason
     view.share.value = 1  # an acknowledgement behind each publish
     assert view.now > default
     assert f"{view.now:,}" in view.chart.words
@@ -151,8 +156,27 @@ def test_the_check_wants_a_way_past_a_queue_that_hangs():
     begun = chain(beside=True)
     assert judged(check.passed, begun, 5).right is None
     assert judged(check.passed, stage(flooded(begun, 40)), 5).right is None
-    assert judged(check.passed, flooded(begun, 10), 5).text.startswith("Only 10 messages")
+    few = judged(check.passed, flooded(begun, 10), 5).text
+    assert few.startswith("The reader goes on. Since the first queue hangs, 10 messages")
     assert judged(check.passed, flooded(begun, 40, others=5), 5).right is False
     first = begun.then("publish", queue="second", count=5)
     assert "does not hang" in judged(check.passed, first, 5).text
-    assert judged(check.passed, flooded(first, 40), 5).right
+    behind = begun.act_each([("stall", {"queue": "slow"}),
+                             ("publish", {"queue": "second", "count": 5})])  # fmt: skip
+    assert "goes on" in judged(check.passed, behind, 5).text
+    right = judged(check.passed, behind.then("publish", queue="slow", count=40), 5)
+    assert right.right
+    assert "5 messages came into the second queue while the first hung" in right.text
+    hung = flooded(chain(beside=True, pause_us=400), 40)
+    stopped = next(row for row in hung.rows if row.vantage == "reader:c1" and row.event == "block")
+    assert judged(check.passed, hung.act(stopped.seq - 60, "publish", queue="second"), 1).right
+
+
+def test_what_passed_while_the_first_queue_worked_does_not_count():
+    """Let it work, have everything through, and hang it again: nothing has passed a hang."""
+    begun = chain(beside=True)
+    through = flooded(begun, 40, others=5).then("resume", queue="slow")
+    again = through.then("stall", queue="slow")
+    assert "no messages were published" in judged(check.passed, again, 1).text
+    more = judged(check.passed, again.then("publish", queue="slow", count=40), 1)
+    assert (more.right, "since then no messages came" in more.text) == (False, True)

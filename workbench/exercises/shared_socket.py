@@ -74,9 +74,7 @@ class SharedSocket(Still, widgets.VBox):
         return f"{self.line.value}\n{self.chart.words}"
 
     def _drawn(self) -> Chart:
-        most = max(self.beside.values(), default=0)
-        part = f"{most / max(1, self.now):,.0f}"
-        self.line.value = say("socket.now", n=self.now, part=part, after=self._after(self.now))
+        self.line.value = say("socket.now", n=self.now, after=self._after(self.now))
         bars = {**self.beside, say("socket.chosen"): self.now}
         return bar_chart(bars, unit=say("socket.unit"), width=540, height=260)
 

@@ -106,3 +106,18 @@ def test_acts_stand_where_they_are_done(beside: Any) -> None:
     assert places["stall:store"] == "store:persistent"
     assert places["publish:second"] == "client:c1"
     assert places["set_latency:c1"] == "c1"
+
+
+def test_what_nobody_will_read_waits_in_the_socket_at_the_end() -> None:
+    """The run is over when the last have just been sent; whatever a hand holds is not there."""
+    begun = run("chain", "rmq4.3", {**SMALL, "pause_us": 20})
+    flooded = begun.act_each(["stall", ("publish", {"count": 30})])
+    doc, states = made(flooded)
+    assert states[-1]["nodes"]["reader:c1"]["facts"] == ["22 wait"]
+    end = doc["branches"][0]["steps"][-1]["t"]
+    flying = [frame for frame in doc["branches"][0]["frames"] if frame["path"][-1][1] < 1]
+    assert len(flying) >= 22
+    assert all(frame["waits"] <= end for frame in flying)
+    held = flooded.then("hold", direction="c2b", connection="c1").then("publish", count=5)
+    doc, _ = made(held)
+    assert not any("waits" in frame for frame in doc["branches"][0]["frames"])

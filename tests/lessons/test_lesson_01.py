@@ -194,6 +194,26 @@ def test_stopping_too_late_is_told(granted):
     assert "nothing arrives after it" in verdict.text
 
 
+def test_what_a_later_grant_brings_is_not_late(queue):
+    """Nothing was in flight at the stop; the messages that came were granted afterwards."""
+    fetched = queue.act(queue.start_seq, "grant", link_credit=5)
+    again = fetched.then("grant", link_credit=0).then("grant", link_credit=5)
+    verdict = judged(check.late_arrivals, again)
+    assert verdict.right is False
+    assert "nothing arrives before step" in verdict.text
+    assert "no messages were on the wire then" in verdict.text
+
+
+def test_a_stop_that_did_it_counts_whatever_comes_after_it(busy):
+    """A second stop, or a grant at the end, takes nothing away from the first."""
+    stopped = busy.act(arrival(busy, 2), "grant", link_credit=0)
+    found = judged(check.late_arrivals, stopped)
+    assert found.right
+    twice = stopped.then("grant", link_credit=0)
+    assert judged(check.late_arrivals, twice).text == found.text
+    assert judged(check.late_arrivals, twice.then("grant", link_credit=5)).text == found.text
+
+
 def test_a_run_as_it_began_is_not_judged(queue):
     """Who runs all cells at once is told what to do, not that they were wrong."""
     log = Progress()

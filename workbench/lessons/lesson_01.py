@@ -308,21 +308,26 @@ def late_arrivals(desk: Any) -> Case:
         desk: a stage, or a run.
     """
     played = run_of(desk)
-    stops = [
-        row
-        for row in measure.frames(played.rows, "flow", from_peer=CLIENT)
-        if (row.frame or {}).get("link_credit") == 0
-    ]
-    if not stops:
-        grants = ", ".join(map(str, measure.grants(played.rows))) or say("none")
-        return case("no-stop", grants=grants)
-    stop = stops[-1]
-    step = measure.step(stop)
-    late = measure.messages(played.rows, event=RECEIVED, after=stop.seq)
-    if not late:
+    flows = measure.frames(played.rows, "flow", from_peer=CLIENT)
+    stops = [row for row in flows if (row.frame or {}).get("link_credit") == 0]
+    grants = [row for row in flows if (row.frame or {}).get("link_credit")]
+    listed = ", ".join(map(str, measure.grants(played.rows))) or say("none")
+    fault = case("no-stop", grants=listed)
+    for stop in stops:
+        # What comes after the next grant may have been sent because of it.
+        grant = next((row for row in grants if row.seq > stop.seq), None)
+        upto = grant.seq if grant else None
+        late = measure.messages(played.rows, event=RECEIVED, after=stop.seq, upto=upto)
         flying = measure.in_flight(played.rows, "transfer", stop.seq)
-        return case("nothing-late", step=step, flying=flying)
-    return case("right", step=step, late=late)
+        step = measure.step(stop)
+        if late:
+            return case("right", step=step, late=late)
+        if grant:
+            again = measure.step(grant)
+            fault = case("granted-again", step=step, flying=flying, again=again)
+        else:
+            fault = case("nothing-late", step=step, flying=flying)
+    return fault
 
 
 def _at_most(desk: Any, link_credit: int) -> Case:

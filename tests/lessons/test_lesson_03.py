@@ -187,7 +187,8 @@ def test_a_drain_that_brings_some_and_gives_back_some_is_recognised(few):
     log = Progress()
     verdict = check.gave_back(drained(few, 10), log=log)
     assert verdict.right, verdict
-    assert "brought 3 messages and gave back 7: delivery-count rose by 10" in verdict.text
+    assert "3 messages came after it, and 7 of the credit was given back" in verdict.text
+    assert "delivery-count rose by 10" in verdict.text
     assert log.entries["03/gave-back"].right
 
 
@@ -206,6 +207,34 @@ def test_a_drain_without_credit_or_none_at_all_is_told(few):
     assert "link-credit 0" in judged(check.gave_back, nothing).text
     granted = few.act(few.start_seq, "grant", link_credit=2)
     assert "No flow in this branch sets drain" in judged(check.gave_back, granted).text
+
+
+def test_a_drain_is_judged_by_what_the_receiver_sees(few):
+    """What was on the wire when it asked comes too, so credit is what came and what is returned."""
+    granted = few.act(few.start_seq, "grant", link_credit=10)
+    first = arrival(granted, 1)
+    verdict = judged(check.gave_back, granted.act(first, "drain"))
+    assert measure.messages(granted.rows, upto=first) == 3  # all had been sent by then
+    assert verdict.right
+    assert "2 messages came after it, and 7 of the credit was given back" in verdict.text
+
+
+@pytest.mark.parametrize("more", [("drain",), ("echo",), ("grant", "drain")])
+def test_a_drain_that_did_it_counts_whatever_comes_after_it(few, more):
+    """Pressed once more, asked for an echo, or another drain that brings nothing."""
+    branch = drained(few, 10)
+    found = judged(check.gave_back, branch).text
+    for act in more:
+        branch = branch.then(act, **({"link_credit": 5} if act == "grant" else {}))
+    assert judged(check.gave_back, branch).text == found
+
+
+def test_each_drain_is_judged_by_its_own_answer(few):
+    """One brings all that it may, the next brings nothing: neither does both."""
+    both = drained(few, 3).then("grant", link_credit=4).then("drain")
+    verdict = judged(check.gave_back, both)
+    assert verdict.right is False
+    assert "had credit for 4 messages: 0 came, 4 of the credit was given back" in verdict.text
 
 
 def paused_run(busy):
@@ -230,6 +259,40 @@ def test_resuming_before_the_answer_is_told(busy):
     verdict = judged(check.paused, early)
     assert verdict.right is False
     assert "before the answer had come" in verdict.text
+
+
+def test_a_stop_of_what_had_come_to_rest_is_no_pause():
+    """Credit that was used up, or a queue that was empty, would have been quiet anyhow."""
+    queue = run("credit", parameters={"messages": 40})
+    granted = queue.act(queue.start_seq, "grant", link_credit=40)
+    used_up = granted.then("stop").then("grant", link_credit=5)
+    verdict = judged(check.paused, used_up)
+    assert verdict.right is False
+    assert "found the credit used up" in verdict.text
+    more = queue.act(queue.start_seq, "grant", link_credit=50).then("stop")
+    verdict = judged(check.paused, more.then("grant", link_credit=5))
+    assert verdict.right is False
+    assert "The queue had nothing left" in verdict.text
+
+
+def test_the_answer_to_another_echo_is_no_answer_to_the_stop(busy):
+    """It still carries credit: what that credit lets through comes after it."""
+    at = arrival(busy, 2)
+    both = busy.act(at, "echo").act(at, "stop")
+    flows = measure.frames(both.rows, "flow", event=RECEIVED, from_peer=BROKER, after=at)
+    assert [row.frame["link_credit"] > 0 for row in flows] == [True, False]
+    early = both.act(flows[0].seq, "grant", link_credit=60)
+    verdict = judged(check.paused, early)
+    assert verdict.right is False
+    assert "before the answer had come" in verdict.text
+    assert judged(check.paused, both.act(flows[1].seq, "grant", link_credit=60)).right
+
+
+def test_a_pause_counts_whatever_was_stopped_besides(busy):
+    """A stop before the first message, and one pressed twice, are no harm."""
+    first = busy.act(busy.start_seq, "stop").then("grant", link_credit=40)
+    both = first.act(arrival(first, 2), "stop").then("stop").then("grant", link_credit=60)
+    assert judged(check.paused, both).right
 
 
 def test_each_way_not_to_pause_is_told(busy, empty):

@@ -83,6 +83,15 @@ def _flows(played: Run, peer: str, event: str = SENT) -> list[Row]:
     return measure.frames(played.rows, "flow", event=event, from_peer=peer, after=played.start_seq)
 
 
+def _next_grant(played: Run, row: Row) -> Row | None:
+    """The receiver's next flow that raises its credit; an echo or a drain repeats it."""
+    for flow in _flows(played, CLIENT):
+        held = measure.credit(played.rows, CLIENT, upto=flow.seq - 1) or 0
+        if flow.seq > row.seq and number_in(flow, "link_credit") > held:
+            return flow
+    return None
+
+
 def rabbit_drain(rows: Sequence[Row]) -> tuple[Row, list[Row]]:
     """The first drain of a capture that finds messages, but too few: request, and what follows.
 
@@ -93,7 +102,7 @@ def rabbit_drain(rows: Sequence[Row]) -> tuple[Row, list[Row]]:
     """
     flows = measure.frames(rows, "flow", event=OBSERVED, from_peer=CLIENT)
     for request in flows:
-        if not (request.frame or {}).get("drain"):
+        if not _drains(request):
             continue
         here = [row for row in rows if row.connection == request.connection]
         later = [flow.seq for flow in flows if flow.seq > request.seq and flow in here]
@@ -114,6 +123,10 @@ def rabbit_stop(rows: Sequence[Row]) -> Row:
         if _stops(row) and number_in(row, "delivery_count"):
             return row
     raise ValueError(say("no-stop"))
+
+
+def _drains(row: Row) -> bool:
+    return bool((row.frame or {}).get("drain"))
 
 
 def _stops(row: Row) -> bool:
@@ -414,18 +427,24 @@ def gave_back(desk: Any) -> Case:
         desk: a stage, or a run.
     """
     played = run_of(desk)
-    requests = [row for row in _flows(played, CLIENT) if (row.frame or {}).get("drain")]
-    if not requests:
-        return case("no-drain")
-    request = requests[-1]
-    step, credit = measure.step(request), number_in(request, "link_credit")
-    if not credit:
-        return case("no-credit", step=step)
-    sent = measure.messages(played.rows, after=request.seq)
-    returned = _given_back(played, request)
-    if not sent or not returned:
-        return case("one-sided", step=step, credit=credit, sent=sent, returned=returned)
-    return case("right", step=step, sent=sent, returned=returned, moved=sent + returned)
+    fault = case("no-drain")
+    for request in filter(_drains, _flows(played, CLIENT)):
+        step, credit = measure.step(request), number_in(request, "link_credit")
+        # What the receiver hears until it grants again: so much it knows, whoever sent it when.
+        grant = _next_grant(played, request)
+        end = grant.seq if grant else None
+        came = measure.messages(played.rows, event=RECEIVED, after=request.seq, upto=end)
+        before = measure.counter(played.rows, CLIENT, "delivery_count", upto=request.seq)
+        after = measure.counter(played.rows, CLIENT, "delivery_count", upto=end)
+        moved = serial.diff(after, before)
+        returned = moved - came
+        if came and returned:
+            return case("right", step=step, came=came, returned=returned, moved=moved)
+        if credit:
+            fault = case("one-sided", step=step, credit=credit, came=came, returned=returned)
+        else:
+            fault = case("no-credit", step=step)
+    return fault
 
 
 @lesson.checks(scenarios=("credit", "asking"), acted=True)
@@ -436,33 +455,45 @@ def paused(desk: Any) -> Case:
         desk: a stage, or a run.
     """
     played = run_of(desk)
-    stop = next((row for row in _flows(played, CLIENT) if _stops(row)), None)
-    if stop is None:
-        return case("no-stop")
+    fault = case("no-stop")
+    for stop in filter(_stops, _flows(played, CLIENT)):
+        found = _pause(played, stop)
+        if found.name in ("in-order", "out-of-order"):
+            return found
+        fault = found
+    return fault
+
+
+def _pause(played: Run, stop: Row) -> Case:
+    """What became of one stop: of the pause that it asks for, and of what came after it."""
     step = measure.step(stop)
     if not measure.messages(played.rows, event=RECEIVED, upto=stop.seq):
         return case("too-soon", step=step)
-    answers = [row for row in _flows(played, BROKER, RECEIVED) if row.seq > stop.seq]
-    resumes = [
-        row
-        for row in _flows(played, CLIENT)
-        if row.seq > stop.seq and number_in(row, "link_credit")
-    ]
-    if not resumes:
+    if not measure.credit(played.rows, CLIENT, upto=stop.seq - 1):
+        return case("used-up", step=step)
+    grant = _next_grant(played, stop)
+    if grant is None:
         return case("not-resumed", step=step)
-    resume = measure.step(resumes[0])
-    if not answers or resumes[0].seq < answers[0].seq:
+    resume = measure.step(grant)
+    # An echo that was asked before is answered first, and with the credit that there still was.
+    answers = [
+        row
+        for row in _flows(played, BROKER, RECEIVED)
+        if stop.seq < row.seq < grant.seq and (row.frame or {}).get("link_credit") == 0
+    ]
+    if not answers:
         return case("unanswered-stop", step=step, resume=resume)
+    if not measure.counter(played.rows, BROKER, "available", upto=grant.seq):
+        return case("nothing-left", step=step, resume=resume)
     if left := measure.counter(played.rows, BROKER, "available"):
         return case("left", left=left)
     numbers = _message_numbers(played.world.peers["consumer"].payloads)
+    quiet = answers[0].seq
     return case(
         "in-order" if numbers == sorted(numbers) else "out-of-order",
         step=step,
-        late=measure.messages(played.rows, event=RECEIVED, after=stop.seq, upto=answers[0].seq),
-        quiet=measure.messages(
-            played.rows, event=RECEIVED, after=answers[0].seq, upto=resumes[0].seq
-        ),
+        late=measure.messages(played.rows, event=RECEIVED, after=stop.seq, upto=quiet),
+        quiet=measure.messages(played.rows, event=RECEIVED, after=quiet, upto=grant.seq),
         answered=measure.step(answers[0]),
         resume=resume,
         came=len(numbers),
@@ -537,17 +568,6 @@ def shortest_timeouts(
         elif sooner:
             faults.append(case("long", about=about, given=answer, name=name))
     return tuple(faults) or case("right", about=about, trip=2 * latency_us)
-
-
-def _given_back(played: Run, request: Row) -> int:
-    """By how much the sender's answers to a drain moved delivery-count on."""
-    moved = 0
-    for row in _flows(played, BROKER):
-        if row.seq > request.seq and (row.frame or {}).get("drain"):
-            before = measure.counter(played.rows, BROKER, "delivery_count", upto=row.seq - 1)
-            after = measure.counter(played.rows, BROKER, "delivery_count", upto=row.seq)
-            moved += serial.diff(after, before)
-    return moved
 
 
 # -- tables

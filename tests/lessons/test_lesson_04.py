@@ -20,8 +20,10 @@ from workbench.lessons.lesson_04 import (
     predict,
     rabbit_cut,
     refused_at,
+    transfers,
 )
 from workbench.scenarios import run
+from workbench.trace.schema import CLIENT
 
 CAPTURES = Path(__file__).resolve().parent.parent.parent / "data" / "captures"
 LARGE = {"messages": 1, "message_bytes": 4500, "max_frame_size": 512, "client_window": 3}
@@ -174,6 +176,21 @@ def test_emptying_a_queue_under_an_alarm_is_judged_step_by_step():
     assert "cleared" in judged(check.under_alarm, done.then("clear")).text
     over = settled.then("publish", count=500).then("ignore_window")
     assert not judged(check.under_alarm, over).right
+
+
+@PRESETS
+def test_what_left_before_the_alarm_was_heard_does_not_wait(preset):
+    """The act comes after the alarm, and its messages leave all the same; later ones wait."""
+    both = run("windows", preset, {"publisher": True, "messages": 20})
+    alarmed = at_start(both, "alarm").act(both.start_seq, "publish", count=3)
+    settled = alarmed.then("grant", link_credit=20).then("acknowledge")
+    assert len(transfers(settled.rows, CLIENT)) == 3
+    verdict = judged(check.under_alarm, settled)
+    assert verdict.right is False
+    assert "nothing waits" in verdict.text
+    later = judged(check.under_alarm, settled.then("publish", count=2))
+    assert later.right
+    assert "3 frames left the publisher, and 2 messages wait" in later.text
 
 
 def test_overtaking_needs_a_full_session_and_another_that_sends():

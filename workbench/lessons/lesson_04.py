@@ -442,7 +442,11 @@ def under_alarm(desk: Any) -> Case:
     later = played.rows[alarm.seq + 1 :]
     if not any(row.event == "action" and row.kind == "publish" for row in later):
         return case("unpublished")
-    return case("right", came=came, sent=len(transfers(later, CLIENT)))
+    published = [act.arguments["count"] for act in played.actions if act.name == "publish"]
+    waiting = sum(int(count or 0) for count in published) - _whole(transfers(played.rows, CLIENT))
+    if not waiting:
+        return case("nothing-waits")
+    return case("right", came=came, sent=len(transfers(later, CLIENT)), waiting=waiting)
 
 
 @lesson.checks(scenarios=("windows",), acted=True)

@@ -10,6 +10,7 @@ import pytest
 from tests.lessons.asking import judged, solved, told
 from workbench import presets
 from workbench.capture.importer import import_capture
+from workbench.exercises.measure import stalls_us
 from workbench.exercises.progress import Progress
 from workbench.frontends.windows import Windows
 from workbench.lessons.lesson_04 import (
@@ -23,6 +24,7 @@ from workbench.lessons.lesson_04 import (
     transfers,
 )
 from workbench.scenarios import run
+from workbench.trace.brakes import LINK_CREDIT, SESSION_WINDOW
 from workbench.trace.schema import CLIENT
 
 CAPTURES = Path(__file__).resolve().parent.parent.parent / "data" / "captures"
@@ -76,6 +78,18 @@ def test_the_broker_opens_its_window_at_half(preset, window, left):
     assert solution.answer == left
     assert told(solution, window - 1).startswith("after every frame")
     assert told(solution, 0).startswith("waits until it is used up")
+
+
+@pytest.mark.parametrize("latency_us", [1_000, 10_000, 500_000])
+def test_the_credit_of_one_link_ends_before_rabbitmq_s_window(latency_us):
+    """170 are fewer than half of 400: however late a flow comes, the window does not close."""
+    given = {"consumers": 0, "publisher": True, "publish_us": 100, "latency_us": latency_us}
+    played = at_start(run("windows", "rmq4.3", given), "publish", count=1000)
+    held = stalls_us(played, "out")
+    assert SESSION_WINDOW not in held
+    assert (LINK_CREDIT in held) is (latency_us > 1_000)
+    narrow = at_start(run("windows", "rmq4.3", {**given, "broker_window": 10}), "publish", count=99)
+    assert SESSION_WINDOW in stalls_us(narrow, "out")
 
 
 @pytest.mark.parametrize("batch", [256, 30])

@@ -100,7 +100,7 @@ def test_the_race_in_the_browser(lab_page, pictures):
     shows(root, "5", "6")
     assert "20 + 6 − 21 = 5" in root.locator(".wst-formula").inner_text()
     root.get_by_role("button", name="send next flow").first.click(force=True)
-    root.get_by_text("the receiver has sent all of its 1 flows").wait_for()
+    root.get_by_text("the receiver has no flow left: it has sent 1 flow").wait_for()
     act(root, "transfer")
     shows(root, "5", "5")
     root.get_by_role("button", name="branch 2: send transfer").click()

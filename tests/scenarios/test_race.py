@@ -81,11 +81,13 @@ def test_a_move_that_is_not_possible_says_why_and_what_is():
         ("flow_arrives", "no flow is in flight"),
         ("send_other", "no other link"),
     ):
-        with pytest.raises(ActionError, match=f"{why}.*legal now: send_flow") as refused:
+        with pytest.raises(
+            ActionError, match=f"{why}.*legal now: send next flow .send_flow"
+        ) as refused:
             link.act(link.rows[-1].seq, act)
         assert str(refused.value).count("legal now") == 1
     done = play([SEND_FLOW, FLOW_ARRIVES, SEND_TRANSFER], messages=1, grants=(2,))
-    for act, why in (("send_flow", "all of its 1 flows"), ("send_transfer", "no message left")):
+    for act, why in (("send_flow", "it has sent 1 flow"), ("send_transfer", "no message left")):
         with pytest.raises(ActionError, match=why):
             done.act(done.rows[-1].seq, act)
 

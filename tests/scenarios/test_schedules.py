@@ -232,7 +232,7 @@ def test_seq_of_a_move_is_the_last_row_that_it_caused():
 def test_the_refusal_of_a_move_says_which_and_what_would_be_legal():
     """The second of three moves: nothing has arrived yet that gives credit."""
     with pytest.raises(
-        ActionError, match=r"action 2, send_transfer: .*credit 0.*legal now: send_fl"
+        ActionError, match=r"action 2, send_transfer: .*credit 0.*legal now: send next fl"
     ):
         play([SEND_FLOW, SEND_TRANSFER, FLOW_ARRIVES], grants=(3, 6))
     with pytest.raises(ActionError, match=f"no move 'jump'.*{MOVES[0]}"):

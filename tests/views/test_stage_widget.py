@@ -59,7 +59,10 @@ def test_an_illegal_act_says_what_would_be_legal_and_changes_nothing(racing):
     reply = act(racing, "transfer_arrives", "99")
     assert reply["type"] == "illegal"
     assert "not in flight" in reply["why"]
-    for name, words in (("send_other", "legal now: send_flow"), ("fly", "there are: send_flow")):
+    for name, words in (
+        ("send_other", "legal now: send next flow (send_flow)"),
+        ("fly", "there are: send_flow"),
+    ):
         reply = act(racing, name)
         assert (reply["type"], reply["act"]) == ("illegal", name)
         assert words in reply["why"]

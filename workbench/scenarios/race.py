@@ -13,12 +13,14 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from numbers import Integral
 from typing import Annotated
 
 from workbench.amqp10.sender import SenderLink
 from workbench.amqp10.settings import CreditOverrun
 from workbench.frontends import BrokerConnection
+from workbench.languages import phrase
 from workbench.peers import Consumer
 from workbench.presets import UINT_MAX
 from workbench.sim import Direction, Flight
@@ -38,6 +40,8 @@ from .parameters import InitialDeliveryCount, Latency, MessageBytes
 from .rules import RULES, CreditRule, rule_named
 from .sandbox import LearnerCodeError
 from .world import World
+
+on_stage = partial(phrase, "scenes")
 
 QUEUE = "q"
 LINK = "receiver"
@@ -147,7 +151,11 @@ def _refusal(world: World, wanted: str) -> str | None:
     why = {move: _obstacle(world, move) for move in (*MOVES, OTHER_TRANSFER)}
     if why[wanted] is None:
         return None
-    possible = [ACT_OF_MOVE[move] for move, reason in why.items() if reason is None]
+    # On a stage an act has words of its own, in code its name.
+    possible = [
+        f"{on_stage(f'act.{name}')} ({name})"
+        for name in (ACT_OF_MOVE[move] for move, reason in why.items() if reason is None)
+    ]
     listed = ", ".join(possible) or refusal("race.nothing-left")
     return refusal("race.now", why=why[wanted], listed=listed)
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.trace.rows import Hand, Pair, granted, last, link, race
+from workbench.scenarios import run
 from workbench.trace import explain, formulas
 
 
@@ -70,6 +72,25 @@ def test_a_sender_with_another_rule_is_marked_and_both_numbers_are_told():
     assert timid.formula == "20 + 6 − 21 = 5, but its counter says 1"
     right = granted(link(21, 2), link(21, 5), delivery_count=20, link_credit=6)
     assert "not by the rule" not in right.reasons
+
+
+@pytest.mark.parametrize("preset", ["rmq4.0", "rmq4.3"])
+def test_a_flow_that_rabbitmq_puts_aside_is_not_called_another_rule(preset):
+    """Its counters stay as they are: at a closed window, and while its queue is still asked."""
+    large = {"messages": 1, "message_bytes": 4500, "max_frame_size": 512, "client_window": 3}
+    begun = run("windows", preset, large)
+    stopped = begun.act(begun.start_seq, "grant", link_credit=1)
+    queue = run("credit", preset, {"messages": 20})
+    asked = queue.act(queue.start_seq, "grant", link_credit=2)
+    for played, credit in (
+        (stopped.then("grant", link_credit=5), 5),
+        (asked.act(queue.start_seq, "grant", link_credit=6), 6),
+    ):
+        told = list(explain(played.rows))
+        (aside,) = [one for one in told if "RabbitMQ puts a flow aside" in one.sentence]
+        assert f"By 2.6.7 it may now send {credit} messages, but its counters" in aside.sentence
+        assert aside.formula.endswith(f"= {credit}")
+        assert not [one for one in told if "not by the rule" in one.reasons]
 
 
 def test_a_wrong_rule_does_not_hide_what_else_the_flow_says():
@@ -197,8 +218,8 @@ def test_observed_flow_uses_the_entitlement_at_the_capture_point():
     told = last(hand)
     assert told.formula == "20 + 6 − 21 = 5"
     assert told.sentence == (
-        "The receiver grants 6: it may receive 6 messages more. The sender has sent some of it"
-        " already: at this point it may send 5 messages more."
+        "The receiver grants 6: it may receive 6 more messages. The sender has sent some of it"
+        " already: at this point it may send 5 more messages."
     )
     assert told.reasons[0] == "grant arrives"
 

@@ -27,7 +27,7 @@ def flow_of_receiver(had: int, now: int, **frame: Any) -> str:
             0,
             3,
             {},
-            "The receiver grants 3: it may receive 3 messages more. The sender does not know yet.",
+            "The receiver grants 3: it may receive 3 more messages. The sender does not know yet.",
         ),
         (
             50,
@@ -134,7 +134,7 @@ def test_a_drain_request_that_finds_credit_and_one_that_finds_none():
     request = {"delivery_count": 0, "link_credit": 6, "drain": True}
     assert granted(link(0, 6), link(0, 6, drain=True), **request).sentence == (
         "The drain request reaches the sender: credit that it cannot use at once it must give back;"
-        " it may send 6 messages more."
+        " it may send 6 more messages."
     )
     assert granted(link(6, 0), link(6, 0, drain=True), **request).sentence.startswith(
         "The drain request reaches the sender: it has no credit to give back"

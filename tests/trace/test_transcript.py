@@ -26,7 +26,7 @@ def test_race_reads_as_a_story():
     )
     assert lines[4] == (
         "row 4  t=0.400 ms  broker received flow(handle=0, delivery-count=20, link-credit=6):"
-        " The grant reaches the sender: it may send 5 messages more, not 6, for it has sent 1"
+        " The grant reaches the sender: it may send 5 more messages, not 6, for it has sent 1"
         " that the flow does not count. 1 transfer frame is still on the way to the receiver, so"
         " the ends differ; sender's credit 2 → 5  [20 + 6 − 21 = 5]"
     )

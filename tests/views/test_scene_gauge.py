@@ -180,9 +180,9 @@ def test_an_opened_row_of_a_subscription_shows_it_whatever_else_its_client_does(
         assert client["facts"] == ["4 received", "0 accepted"]
     else:  # how many messages there were before nobody knows
         assert (state["lines"], client["facts"]) == ({}, [])
-        assert broker["facts"][0] == "credit for no messages more"
+        assert broker["facts"][0] == "credit for no more messages"
         told = doc["branches"][0]["steps"][-1]["in_words"]
-        assert told.startswith("Broker: credit for no messages more, credit in octets: ")
+        assert told.startswith("Broker: credit for no more messages, credit in octets: ")
 
 
 def test_of_a_captured_producer_neither_the_queue_s_depth_nor_its_own_is_known(tmp_path):

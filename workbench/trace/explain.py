@@ -229,6 +229,8 @@ def _link_flow(moment: Moment) -> Formula | None:
     own = counted if counted is not None else _number(after.get("delivery_count"))
     if base is None or own is None:
         return None
+    if moment.aside:  # its counters are not those of this flow yet
+        left = None
     return formulas.link_credit(base, credit, own, left, initial=stated is None)
 
 

@@ -132,7 +132,9 @@ def _grant_arrives(moment: Moment) -> str:
     right = _by_the_rule(moment, stated)
     if right is not None and right != may:
         text = say(
-            "arrives.other-drain" if drain else "arrives.other-flow",
+            "arrives.aside"
+            if moment.aside
+            else ("arrives.other-drain" if drain else "arrives.other-flow"),
             sender=sender, right=right, may=may,
         )  # fmt: skip
     else:

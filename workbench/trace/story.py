@@ -15,7 +15,7 @@ from enum import Enum
 from typing import Any
 
 from .fold import Change, Fold, Scope, Value, link_scope, observed_end, session_scope
-from .schema import OBSERVED, RECEIVED, SENT, Row, other_peer, peer_of
+from .schema import BROKER, OBSERVED, RECEIVED, SENT, Row, other_peer, peer_of
 
 Counters = Mapping[str, Value]
 
@@ -56,6 +56,7 @@ class Moment:
         initial_outgoing_id: next-outgoing-id that the logging end's session began with.
         changes: counters that the row moved.
         many_links: more than one link has been seen, so links have to be named.
+        queued: the reading end's session asks its queues, and hears their answers, one by one.
     """
 
     row: Row
@@ -74,11 +75,20 @@ class Moment:
     initial_outgoing_id: int | None
     changes: tuple[Change, ...]
     many_links: bool
+    queued: bool
 
     @property
     def from_sender(self) -> bool:
         """Whether the link's sender sent this frame."""
         return self.row.from_peer == self.row.link_sender
+
+    @property
+    def aside(self) -> bool:
+        """Whether such a session keeps this flow for later: it has moved none of its counters."""
+        return self.queued and not self._moved()
+
+    def _moved(self) -> bool:
+        return any(self.before.get(name) != self.after.get(name) for name in _COMPARED)
 
     def agree(self) -> bool | None:
         """Whether both ends have the same delivery-count and link-credit; None if not known."""
@@ -86,8 +96,7 @@ class Moment:
 
     def agree_now(self) -> bool:
         """Whether this row brought both ends to the same numbers."""
-        moved = any(self.before.get(name) != self.after.get(name) for name in _COMPARED)
-        return moved and self.agree() is True
+        return self._moved() and self.agree() is True
 
 
 CLOSING_KINDS = ("close", "connection.close", "connection.close-ok")
@@ -187,6 +196,7 @@ class Story:
             initial_outgoing_id=self.memory.initial_out.get((session, _own_peer(row))),
             changes=changes,
             many_links=len(self.memory.links) > 1,
+            queued=row.kind == "flow" and row.event == RECEIVED and self._queued(row),
         )
 
     def differing(self) -> dict[Scope, bool]:
@@ -303,6 +313,11 @@ class Story:
         elif row.event == RECEIVED and row.frame_id in self.folding.in_flight:
             flying = self.folding.in_flight[row.frame_id]
             self._flying[flying.link, flying.kind] -= 1
+
+    def _queued(self, row: Row) -> bool:
+        """Whether a broker's process for this session has told of itself."""
+        process = f"session:{row.connection}/{row.session}"
+        return row.vantage == BROKER and any(told == process for told, _ in self.folding.ledgers)
 
     def _other(self, row: Row, link: Scope | None) -> Counters | None:
         if link is not None:

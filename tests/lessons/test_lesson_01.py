@@ -11,9 +11,10 @@ from workbench.capture.importer import import_capture
 from workbench.exercises import measure
 from workbench.exercises.compare import RULES, compare_rules
 from workbench.exercises.progress import Progress
-from workbench.lessons.lesson_01 import arrival, check, predict, real_receiver
+from workbench.lessons.lesson_01 import arrival, check, opening, predict, real_receiver
 from workbench.scenarios import Branches, run
 from workbench.scenarios.declare import ParameterError
+from workbench.views import credit_chart
 
 CAPTURE = Path(__file__).resolve().parent.parent.parent / (
     "data/captures/rmq43_b_consumer_credit.pcapng"
@@ -277,6 +278,28 @@ def test_the_smallest_n_is_found_by_running_the_model():
     assert "with" in check.smallest_n(right[0], **given).text
     assert "runs out of credit" in check.smallest_n(right[0] - 1, **given).text
     assert "there is a smaller one" in check.smallest_n(right[0] + 5, **given).text
+
+
+def test_a_time_that_is_told_is_that_of_the_stage():
+    """It counts from the end of the set-up, as the picture of the same run does."""
+    given = {"latency_us": 1000, "messages": 150}
+    told = judged(check.smallest_n, 4, **given).text
+    played = run("credit", parameters={"policy": "top-up-at-half", "n": 4, **given})
+    first = measure.starvations(played.rows, "link-credit")[0]
+    since_us = first.t_us - played.rows[played.start_seq].t_us
+    assert f"first at {since_us / 1000:.1f} ms" in told
+
+
+def test_charts_of_equal_length_begin_where_the_set_up_ends(rules):
+    """What is cut is a run still, so its chart knows from when it counts."""
+    for played in rules.runs.values():
+        cut = opening(played, duration_us=20_000)
+        assert cut.start_us == played.start_us > 0
+        assert cut.rows[-1].t_us <= played.start_us + 20_000
+        lasts = min(played.rows[-1].t_us - played.start_us, 20_000)
+        assert cut.rows[-1].t_us - played.start_us > 0.9 * lasts
+        lines = [one for one in credit_chart(cut).figure.renderers if one.name == "sender's view"]
+        assert [line.data_source.data["x"][0] for line in lines] == [0]
 
 
 @pytest.mark.parametrize("answer", [0, -3, "ten", 2.5, 2**40])

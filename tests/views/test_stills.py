@@ -2,6 +2,12 @@
 
 from __future__ import annotations
 
+import re
+
+import pytest
+
+from workbench.exercises.measure import arrival, step
+from workbench.scenarios import run
 from workbench.views.scene import scene
 from workbench.views.stills import html_still, scene_still
 
@@ -13,6 +19,24 @@ def test_a_still_says_what_both_ends_have_and_what_is_on_the_wire(racing):
     assert "Sender: delivery-count 2, link-credit 1" in text
     assert "Receiver: delivery-count 1, link-credit 6" in text
     assert "On the wire: 2 frames." in text
+
+
+@pytest.mark.parametrize("latency_us", [1_000, 12_345])
+def test_a_still_counts_time_as_its_stage_does(latency_us):
+    """From the end of the set-up, and in tenths of a millisecond; in the set-up it stands at 0."""
+    played = run("credit", parameters={"latency_us": latency_us})
+    played = played.act(played.start_seq, "grant", link_credit=4)
+    doc = scene(played)
+    came = arrival(played, 1)
+    since_ms = (played.rows[came].t_us - played.rows[played.start_seq].t_us) / 1000
+    number = step(played.rows[came])
+    assert f"step {number} of {step(played.rows[-1])} · t = {since_ms:.1f} ms" in scene_still(
+        doc, came
+    )
+    for place in (0, played.start_seq):
+        assert "t = 0.0 ms" in scene_still(doc, place)
+    times = [re.search(r"t = (.*) ms", scene_still(doc, place))[1] for place in range(came)]
+    assert all(re.fullmatch(r"\d+(\.\d)?", time) for time in times)
 
 
 def test_markup_in_names_is_text_in_a_still(make_race):

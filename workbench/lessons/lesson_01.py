@@ -391,16 +391,18 @@ def smallest_n(
     if answer is ...:
         return case("unanswered")
 
-    def stops(n: int) -> list[Row]:
-        rows = _topped_up(n, latency_us, messages, preset).rows
-        return measure.starvations(rows, LINK_CREDIT)
+    def stops(n: int) -> list[int]:
+        """When the sender ran out of credit, as a stage counts time."""
+        played = _topped_up(n, latency_us, messages, preset)
+        starved = measure.starvations(played.rows, LINK_CREDIT)
+        return [row.t_us - played.start_us for row in starved]
 
     try:
         starved = stops(answer)
     except ParameterError as error:
         return case("illegal", why=error)
     if starved:
-        first = measure.milliseconds(starved[0].t_us)
+        first = measure.milliseconds(starved[0])
         return case("starved", times=len(starved), first=first)
     if answer == 1:
         return case("one")
@@ -412,10 +414,12 @@ def smallest_n(
 # -- what the notebook needs besides
 
 
-def opening(played: Run, duration_us: int) -> list[Row]:
-    """The rows of a run up to so many microseconds after its set-up: for charts of equal length."""
-    end_us = played.rows[played.start_seq].t_us + duration_us
-    return [row for row in played.rows if row.t_us <= end_us]
+def opening(played: Run, duration_us: int) -> Run:
+    """A run, cut so many microseconds after its set-up: for charts of equal length."""
+    end_us = played.start_us + duration_us
+    rows = sum(row.t_us <= end_us for row in played.rows)
+    told = (played.scenario, played.preset, played.parameters, played.actions, played.seed)
+    return run(*told, max_rows=rows)
 
 
 def real_receiver(parameters: Mapping[str, Any] | None = None) -> Run | None:

@@ -133,6 +133,11 @@ class Run:
         return played
 
     @property
+    def start_us(self) -> int:
+        """From when stages and charts count time: the end of the set-up, if it has come to one."""
+        return 0 if self.world.start_seq is None else self.rows[self.start_seq].t_us
+
+    @property
     def last(self) -> int:
         """`seq` of the last row."""
         return self.rows[-1].seq

@@ -29,6 +29,7 @@ def scene_still(scene: dict[str, Any], step: int | None = None, branch: int = 0)
     """
     steps = steps_of({one["id"]: one for one in scene["branches"]}, branch)
     begin = scene.get("begin", 0)
+    zero = steps[min(begin, len(steps) - 1)]["t"] if begin and steps else 0.0
     place = max(0, min(len(steps) - 1, begin if step is None else step))
     lines = [scene["title"]]
     if not steps:
@@ -38,7 +39,7 @@ def scene_still(scene: dict[str, Any], step: int | None = None, branch: int = 0)
         now = merged(now, one)
     named = scene.get("first", 1)
     number, last = named + place, named + len(steps) - 1
-    time = f"{now['t']:g}"
+    time = _ms(max(0.0, now["t"] - zero))
     row = steps[place].get("row")
     if row is not None:
         lines += [say("still.row", n=row, ms=time)]
@@ -60,6 +61,12 @@ def scene_still(scene: dict[str, Any], step: int | None = None, branch: int = 0)
         name = steps[number].get("row", named + number if named + number > 0 else "")
         lines.append(f"{mark} {name:>4}  {steps[number].get('sentence', '')}")
     return "\n".join(lines)
+
+
+def _ms(time: float) -> str:
+    """A time as the picture writes it: with tenths, unless it is long and round."""
+    tenths = f"{time:.1f}"
+    return tenths if time < 10 else tenths.removesuffix(".0")
 
 
 def html_still(text: str, *, prose: bool = False) -> str:

@@ -76,9 +76,7 @@ def _side(row: Row, link: Scope) -> str:
 
 def _begun(trace: Any) -> tuple[list[Row], int]:
     """Rows, and the time from which a stage counts: where a run's set-up ends, if it has one."""
-    rows = list(getattr(trace, "rows", trace))
-    start = getattr(getattr(trace, "world", None), "start_seq", None)
-    return rows, rows[start].t_us if start is not None else 0
+    return list(getattr(trace, "rows", trace)), getattr(trace, "start_us", 0)
 
 
 def credit_chart(

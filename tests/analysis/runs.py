@@ -97,6 +97,16 @@ def lossy():
     ]
 
 
+def torn(lost):
+    """A message of several frames, of which a capture lacks one: the how-manieth, from 0."""
+    rows = import_capture([CAPTURES / "rmq43_e_large_message_split.pcapng"]).rows
+    sent = [row.seq for row in rows if row.kind == "transfer" and row.from_peer == "client"]
+    return [
+        dataclasses.replace(without(row) if row.seq == sent[lost] else row, run=f"torn {lost}")
+        for row in rows
+    ]
+
+
 @cache
 def capture_rows():
     """All captures of real brokers, in one list; each is a run."""

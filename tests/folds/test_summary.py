@@ -1,11 +1,12 @@
 """One line per link, without Java: its numbers against those that a run is made to have."""
 
+from collections import Counter
 from dataclasses import replace
 from itertools import pairwise
 
 import pytest
 
-from tests.analysis.runs import CAPTURES, lossy, lowered_credit, without
+from tests.analysis.runs import CAPTURES, capture_rows, lossy, lowered_credit, torn, without
 from workbench import folds, serial
 from workbench.capture.importer import import_capture
 from workbench.scenarios import run
@@ -39,6 +40,27 @@ def test_time_at_zero_credit_is_that_between_the_last_message_and_the_grant():
         times[after.seq] - times[row.seq] for row, after in pairwise(mine) if row.link_credit == 0
     )
     assert link.at_zero_us == zero
+
+
+@pytest.mark.parametrize("lost", [0, 3, 8])
+def test_a_message_counts_once_whatever_the_trace_lacks_of_it(lost):
+    """Its first frame, one in the middle or its last; after a gap nobody knows the count."""
+    rows = torn(lost)
+    (link,) = (one for one in folds.summarise(rows) if one.link_sender == "client")
+    first = next(row.seq for row in rows if row.kind == "transfer")
+    assert (link.messages, link.first_seq) == (1, first)
+
+
+def test_messages_are_those_that_windows_counts():
+    """Of every capture, and of what lacks frames: a link has as many by either question."""
+    for rows in (capture_rows(), lossy(), torn(3)):
+        told, counted = Counter(), Counter()
+        for one in folds.summarise(rows):
+            if one.link is not None:
+                told[one.run, one.connection, one.session, one.link_sender] += one.messages
+        for one in folds.windows(rows):
+            counted[one["run"], one["connection"], one["session"], one["sender"]] += one["messages"]
+        assert told == counted
 
 
 @pytest.mark.parametrize(

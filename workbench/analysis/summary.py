@@ -14,7 +14,7 @@ from .chunks import Chunks
 from .compose import Transformer, typed
 from .counting import counted
 from .endpoint_view import seen, spoken
-from .links import link_names, link_rows
+from .links import by_user, link_names, link_rows
 from .readings import links_read
 from .schemas import LINK, SUMMARY, TRACE
 from .segmented_scan import checkpointed, segmented_scan
@@ -36,16 +36,18 @@ def summary(chunks: Chunks = Chunks()) -> Transformer:  # noqa: B008
     """
 
     def transform(trace: DataFrame) -> DataFrame:
-        told = {"t_us": F.col("t_us"), "kind": F.col("kind")}
+        frame, no = F.col("frame"), F.lit(False)
+        last = ~F.coalesce(frame["more"], no) | F.coalesce(frame["aborted"], no)
+        ends = F.when((F.col("kind") == "transfer") & by_user(), last)
+        told = {"t_us": F.col("t_us"), "ends": ends}
         rows = counted(link_rows(trace, told), link_names(trace), chunks)
         rows = rows.where((F.col("end") == "sender") & F.col("link").isNotNull())
         rows = rows.withColumn("key", F.xxhash64(*LINK))
-        rows = segmented_scan(rows, chunks, {"row": F.struct("t_us", "left", "count")})
+        remembered = {"row": F.struct("t_us", "left"), "ends": F.col("ends")}
+        rows = segmented_scan(rows, chunks, remembered)
         then = F.col("was_row")
         passed = F.coalesce(F.col("t_us") - then["t_us"], F.lit(0))
-        first = (F.col("kind") == "transfer") & F.coalesce(
-            then["count"].isNull() | (F.col("count") != then["count"]), F.lit(False)
-        )
+        first = F.col("ends").isNotNull() & F.coalesce("was_ends", F.lit(True))
         links = rows.groupBy(*LINK).agg(
             F.count(F.when(first, 1)).alias("messages"),
             F.min(F.when(first, F.col("seq"))).alias("first_seq"),

@@ -14,7 +14,7 @@ from workbench.trace.words import counted, duration, times
 from .channels import carried
 from .credit import SENDER, credit_rows
 from .stalls import Stall, stalls
-from .vantage import LinkKey
+from .vantage import LinkKey, is_set
 from .violations import BEYOND_CREDIT, violations
 
 __all__ = ["LinkSummary", "advice", "summaries", "summarise"]
@@ -86,7 +86,8 @@ def summaries(
     """
     places = {(row.run, row.seq): row for row in rows}
     found: dict[tuple[Any, ...], LinkSummary] = {}
-    before: dict[tuple[Any, ...], tuple[int, int | None, int | None]] = {}
+    before: dict[tuple[Any, ...], tuple[int, int | None]] = {}
+    inside: set[tuple[Any, ...]] = set()  # links in the middle of a message
     for credit in credit_rows(rows):
         if credit.end != SENDER or credit.link is None:
             continue
@@ -96,15 +97,19 @@ def summaries(
             link = found[key] = LinkSummary(
                 **dict(zip(credit._fields[:6], key, strict=True))  # type: ignore[arg-type]
             )
-        then, left, count = before.get(key, (row.t_us, None, None))
+        then, left = before.get(key, (row.t_us, None))
         link.lasted_us += row.t_us - then
         if left == 0:
             link.at_zero_us += row.t_us - then
-        first = count is not None and credit.delivery_count not in (None, count)
-        if row.kind == "transfer" and (first or count is None):
+        before[key] = (row.t_us, credit.link_credit)
+        if row.kind != "transfer" or row.from_peer != credit.link_sender:
+            continue
+        if key not in inside:
             link.messages += 1
             link.first_seq = credit.seq if link.first_seq is None else link.first_seq
-        before[key] = (row.t_us, credit.link_credit, credit.delivery_count)
+        inside.add(key)
+        if not is_set(row, "more") or is_set(row, "aborted"):
+            inside.remove(key)
     for one in carried(rows):
         found[one.key] = LinkSummary(
             **one.key._asdict(), messages=one.messages,

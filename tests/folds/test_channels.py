@@ -4,6 +4,7 @@ import dataclasses
 import json
 from collections import Counter
 from functools import cache
+from itertools import pairwise
 
 import pytest
 from hypothesis import given, settings
@@ -22,6 +23,7 @@ from workbench.folds.summary import summarise
 from workbench.folds.throughput import throughput
 from workbench.scenarios.run import run
 from workbench.trace.schema import AMQP_0_9_1, AMQP_0_10, Row
+from workbench.trace.words import duration
 
 
 def captured(name):
@@ -518,8 +520,59 @@ def test_the_page_of_a_capture_tells_of_channels(pika):
     assert held.advice.startswith("The broker waited 290 times; the longest wait, ")
     acknowledged, prefetched = held.more
     assert acknowledged.startswith("Acknowledged after 645 µs typically")
-    assert prefetched.startswith("The limit was 10; it was reached 290 times")
+    assert prefetched.startswith("The limit was 10; it was reached 291 times")
     assert {one.brake: one.stalls for one in told.brakes} == {"alarm": 1, "prefetch": 290}
+
+
+def broker_s(told):
+    """What is told of deliveries, by channel."""
+    return {link.key.name.split()[0]: link.more for link in told.links
+            if link.key.link_sender == "broker"}  # fmt: skip
+
+
+def test_a_limit_is_reached_when_a_consumer_is_full_whatever_waited():
+    """As often, and for as long, as the question of the prefetch says: to the end of its life."""
+    rows = captured("b1_amqp091_memory_alarm")
+    gone = {row.connection: row.t_us for row in rows if row.kind == "connection.close"}
+    found = {}
+    for row in prefetch(rows):
+        found.setdefault((row["connection"], row["session"]), []).append(row)
+    told = broker_s(story(rows))
+    assert set(told) == {"c3/1", "c4/1"}
+    for (connection, session), its in found.items():
+        often = lasted_us = 0
+        for row, later in pairwise([*its, {"t_us": gone[connection], "full": False}]):
+            lasted_us += (later["t_us"] - row["t_us"]) * row["full"]
+            often += row["full"] and not later["full"]
+        assert often == 3
+        assert told[f"{connection}/{session}"][1] == (
+            f"The limit was 3; it was reached 3 times, for {duration(lasted_us)} in all."
+        )
+
+
+def test_of_a_channel_with_several_consumers_all_that_were_full_are_counted():
+    """The time is theirs together: it is longer than the connection lasted."""
+    told = broker_s(story(captured("q2_amqp091_prefetch_changed")))
+    assert told["c1/1"][1] == (
+        "The limit was 2; then it was 5; then it was 1; then there was none; it was reached 8 times"
+        " by 3 consumers, for 5.5 s in all."
+    )
+    assert "The limit was 1; it was reached once, for 251 ms in all." in told["c3/1"]
+
+
+def test_no_limit_is_not_said_to_have_held_anything_back():
+    """A consumer with a prefetch of 0, and one of more than there are messages."""
+    rows = [row for row in captured("q1_amqp091_prefetch_and_ack") if row.seq < 22]
+    for limit, sentence in (
+        (0, "There was no limit."),
+        (9, "The limit was 9; it is not known to have been reached."),
+    ):
+        changed = [
+            dataclasses.replace(row, ledger={**row.ledger, "prefetch_count": limit})
+            if "prefetch_count" in (row.ledger or {}) else row for row in rows
+        ]  # fmt: skip
+        (link,) = story(changed).links
+        assert sentence in link.more
 
 
 def test_a_page_without_a_stall_says_so_in_the_protocol_s_words():

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from operator import attrgetter
 from typing import Any
 
-from workbench.trace.brakes import PREFETCH, QPID_WINDOW
+from workbench.trace.brakes import QPID_WINDOW
 from workbench.trace.schema import AMQP_0_9_1, AMQP_0_10, BROKER, LOSSES, Row
 from workbench.trace.words import counted, duration, times
 
@@ -359,7 +359,7 @@ def _links(
         ]
         told_of = _answers(key, settled, places, end_us if still_open else None)
         if key.link is None:
-            more = [*told_of, *_limits(limits.get(key, []), held)]
+            more = [*told_of, *_limits(limits.get(key, []), full.get(key, []), could_not, held)]
         else:
             told = {one.seq for one in could_not if _says_closed(places[one.seq])}
             more = [*_grants(granted.get(key)), *_closed(could_not, told), *told_of]
@@ -456,15 +456,32 @@ def _answers(
         yield f"{text}."
 
 
-def _limits(limits: Sequence[int], intervals: Sequence[Interval]) -> Iterator[str]:
-    """What prefetch, or a producer's window, was, and how often it was reached."""
-    told = " and then ".join(f"{limit:,}" if limit else "no limit" for limit in limits)
-    full = [one.lasted_us for one in intervals if one.what in (PREFETCH, QPID_WINDOW)]
-    if full and limits:
-        often, in_all = times(len(full)), duration(sum(full))
-        yield f"The limit was {told}; it was reached {often}, for {in_all} in all."
-    elif limits:
-        yield f"The limit was {told}; it held nothing back that can be proved."
+def _limits(
+    limits: Sequence[int],
+    full: Sequence[Intervals],
+    could_not: Sequence[Interval],
+    held: Sequence[Interval],
+) -> Iterator[str]:
+    """What prefetch, or a producer's window, was, and how often it was reached.
+
+    Rows tell when a consumer has all that it may have, whether or not anything waited. That a
+    window is full they tell only where its producer waits, which is a stall.
+    """
+    if not limits:
+        return
+    first, *others = (f"{limit:,}" if limit else "" for limit in limits)
+    text = f"The limit was {first}" if first else "There was no limit"
+    text += "".join(f"; then {f'it was {one}' if one else 'there was none'}" for one in others)
+    its = [*(one for one in could_not if one.what == FULL),
+           *(one for one in held if one.what == QPID_WINDOW)]  # fmt: skip
+    if its:
+        in_all = duration(sum(one.lasted_us for one in its))
+        many = sum(bool(one.times) for one in full)
+        whose = f" by {many:,} consumers" if many > 1 else ""
+        text += f"; it was reached {times(len(its))}{whose}, for {in_all} in all"
+    elif any(limits):
+        text += "; it is not known to have been reached"
+    yield f"{text}."
 
 
 def _interval(

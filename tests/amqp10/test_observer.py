@@ -264,6 +264,27 @@ def test_a_transfer_that_may_be_a_later_part_makes_the_count_unknown_again():
     assert link(wire.transfer()) == (6, 4)
 
 
+def test_a_message_counts_from_the_first_transfer_of_it_that_there_is():
+    """Behind a gap, and where a capture begins; the sender's count stays unknown there."""
+    wire = Wire().ready()
+    wire.transfer(more=True)
+    wire.observer.lost(BROKER)
+    wire.transfer(first=False, more=True)  # a later part of what was seen to begin
+    wire.transfer(first=False)
+    (seen,) = wire.observer.links
+    assert seen.deliveries == 1
+    wire.observer.lost(BROKER)
+    assert "delivery_count" in wire.transfer().unknown
+    assert seen.deliveries == 2
+    wire.observer.lost(BROKER)
+    wire.transfer(first=False)  # all before its end is lost
+    assert seen.deliveries == 3
+    begun = Wire(ConnectionObserver(from_start=False))
+    begun.transfer()
+    begun.transfer()
+    assert [one.deliveries for one in begun.observer.links] == [2]
+
+
 def test_a_link_attached_before_the_capture_has_no_name_and_no_counters():
     """Nothing tells which handle of the other end belongs to it: a flow there is no grant here."""
     observer = ConnectionObserver(from_start=False)

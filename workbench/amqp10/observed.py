@@ -49,6 +49,7 @@ class ObservedLink:
         drain: drain flag of the receiver's last flow; None when not known.
         available: the sender's last statement, less the deliveries since; None until stated.
         open_delivery: a delivery with `more` is under way; None when not known.
+        in_message: the same by the last transfer that was seen, whatever was lost since.
         paired: both ends' handles are known to belong to this link. Without the attaches this
             is only supposed, by equal handle numbers, until the numbers of both ends agree.
         claim: delivery-count and link-credit of the last flow from the other end of a link that
@@ -56,7 +57,7 @@ class ObservedLink:
         contested: a flow has passed that may have changed the credit of this unpaired link.
         unsettled: deliveries begun and not settled; None when not known.
         sender_whole: no frames of the sender are missing since the link was first seen.
-        deliveries: deliveries begun.
+        deliveries: deliveries seen, each from the first transfer of it that there is.
         source: address of the source, of the first attach that has one.
         target: address of the target, likewise.
         attached_by: the ends whose attach was seen (`from_client`).
@@ -74,6 +75,7 @@ class ObservedLink:
     drain: bool | None = False
     available: int | None = None
     open_delivery: bool | None = False
+    in_message: bool = False
     last_delivery_id: int | None = None
     paired: bool = True
     claim: tuple[int, int] | None = None
@@ -124,7 +126,6 @@ class ObservedLink:
 
     def begin_delivery(self) -> None:
         """A delivery starts: one credit, one count, one less available."""
-        self.deliveries += 1
         if self.delivery_count is not None:
             self.delivery_count = serial.following(self.delivery_count)
         if self.available:

@@ -244,11 +244,9 @@ class ConnectionObserver:
             return self._scope(session, None, from_client, sends=from_client)
         if link.sender_is_client is not from_client:
             link = self._claim_sender(session, link, frame.handle, from_client)
-        first = link.open_delivery is False or (
-            link.open_delivery is True
-            and frame.delivery_id is not None
-            and frame.delivery_id != link.last_delivery_id
-        )
+        another = frame.delivery_id not in (None, link.last_delivery_id)
+        first = link.open_delivery is False or (link.open_delivery is True and another)
+        link.deliveries += another or not link.in_message
         if link.open_delivery is None and frame.delivery_id is not None:
             # A first transfer must carry its delivery-id and a later one may: which of the two
             # this is cannot be told, so whether it counts cannot either.
@@ -257,7 +255,7 @@ class ConnectionObserver:
             link.begin_delivery()
         if frame.delivery_id is not None:
             link.last_delivery_id = frame.delivery_id
-        link.open_delivery = bool(frame.more) and not frame.aborted
+        link.open_delivery = link.in_message = bool(frame.more) and not frame.aborted
         self._track(session, link, frame, first, from_client)
         return self._scope(session, link, from_client)
 

@@ -52,7 +52,7 @@ class LinkReport:
         sender: the peer that sends messages over it, ``client`` or ``broker``.
         attach_no: 1, 2, ... each time the link is attached again.
         source, target: addresses, None where null or not seen.
-        deliveries: messages begun on it; a message of several transfers counts once.
+        deliveries: messages seen on it; a message of several transfers counts once.
     """
 
     session: int | None

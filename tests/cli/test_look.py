@@ -154,6 +154,26 @@ RST = 0x04
 FLAGS = 14 + 20 + 13  # in a packet: behind Ethernet and IPv4
 
 
+def test_what_may_have_waited_is_marked_among_the_stalls(repo, capture, tmp_path, capsys):
+    """The headline says that none can be proved: the table below it must not say otherwise."""
+    drained = repo / "data" / "captures" / "rmq40_c_drain.pcapng"
+    for path, told, late in ((drained, "No stall can be proved.", 4), (capture, "The longest", 0)):
+        assert main(["look", str(path)]) == 0
+        text = capsys.readouterr().out
+        assert text.splitlines()[1].startswith(told)
+        head, row = text.split("Stalls by brake\n")[1].splitlines()[:2]
+        cells = dict(
+            zip(re.split(r"  +", head.strip()), re.split(r"  +", row.strip()), strict=True)
+        )
+        assert (cells["stalls"], cells["not proved"]) == ("4", str(late))
+        page = tmp_path / "p.html"
+        assert main(["look", str(path), "-o", str(page)]) == 0
+        heads, values = (re.findall(f"<{cell}>([^<]*)</{cell}>", page.read_text("utf-8"))
+                         for cell in ("th", "td"))  # fmt: skip
+        assert dict(zip(heads, values, strict=False)) == cells
+        capsys.readouterr()
+
+
 @pytest.mark.parametrize("closed", [False, True])
 def test_a_consumer_that_has_fallen_silent_is_told_and_whether_it_is_there(
     capture, tmp_path, closed

@@ -91,7 +91,7 @@ class Look:
             yield from _told("  ", f"{link.key.name}: {sends(link)}")
             yield from _told("    ", link.advice, *link.more)
         if len(story.links) > LINKS:
-            yield f"  ... and {len(story.links) - LINKS:,} more, which waited less"
+            yield f"  ... and {len(story.links) - LINKS:,} more"
         if story.wrong:
             yield from ("", "Errors and broken rules", *_told("  ", *story.wrong[:LINES]))
         if len(story.wrong) > LINES:
@@ -242,9 +242,12 @@ def _brakes(story: Story) -> list[str]:
 
     if not story.brakes:
         return ["  None: nothing that is known to have waited was held."]
-    names = ("blocked by", "stalls", "links", "together", "longest")
+    names = ("blocked by", "stalls", "not proved", "links", "together", "longest")
     rows = [
-        (one.brake, one.stalls, len(one.links), duration(one.lost_us), duration(one.longest_us))
+        (
+            one.brake, one.stalls, one.late, len(one.links), duration(one.lost_us),
+            duration(one.longest_us),
+        )
         for one in story.brakes
-    ]
+    ]  # fmt: skip
     return [f"  {line}" for line in table_lines(names, rows)]

@@ -103,20 +103,22 @@ class LinkStory:
 
 @dataclass(slots=True, kw_only=True)
 class BrakeSum:
-    """All stalls by one brake."""
+    """All stalls by one brake; of `late` ones it is not known for how long something waited."""
 
     brake: str
     stalls: int = 0
+    late: int = 0
     links: set[LinkKey] = field(default_factory=set)
     lost_us: int = 0
     longest_us: int = 0
 
-    def add(self, link: LinkKey, lasted_us: int) -> None:
+    def add(self, link: LinkKey, one: Interval) -> None:
         """One more."""
         self.stalls += 1
+        self.late += one.late
         self.links.add(link)
-        self.lost_us += lasted_us
-        self.longest_us = max(self.longest_us, lasted_us)
+        self.lost_us += one.lasted_us
+        self.longest_us = max(self.longest_us, one.lasted_us)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -126,7 +128,8 @@ class Story:
     Attributes:
         run: its name.
         lasted_us: from its first row to its end.
-        links: those that waited longest first.
+        links: the longest wait first, whether it is proved or nothing had ended it; then those with
+            late ones only, and those that could not have sent.
         brakes: the one that took most time first.
         wrong: errors that a peer told, and rules that were broken, a line each.
         worst: the longest stall with its link; without any, the longest time in which one could
@@ -256,7 +259,7 @@ def story_in_parts(parts: Iterable[Sequence[Row]], packets: Packets, last_us: in
     brakes: dict[str, BrakeSum] = {}
     for link, one in every:
         if one.stall:
-            brakes.setdefault(one.what, BrakeSum(brake=one.what)).add(link.key, one.lasted_us)
+            brakes.setdefault(one.what, BrakeSum(brake=one.what)).add(link.key, one)
     worst = max(every, key=lambda its: _heavy(its[1]), default=None)
     lasting = max(
         (its for its in every if _unended(its[1]) and not its[0].still_waits),
@@ -542,7 +545,10 @@ def _heavy(one: Interval) -> tuple[bool, bool, int]:
 
 
 def _weight(link: LinkStory) -> tuple[bool, bool, int]:
-    """The longest wait before shorter ones, whether it is proved or nothing had ended it."""
+    """The longest wait before shorter ones, whether it is proved or nothing had ended it.
+
+    Then the late ones, and those of which nobody knows that there were any.
+    """
     return max(
         ((one.stall or _unended(one), not one.late, one.lasted_us)
          for one in link.intervals if one.lasted_us),

@@ -19,7 +19,7 @@ WIDTH = 1000
 LONGEST = 2_000
 """Characters of a text that may be a peer's."""
 SHOWN_LINKS = 60
-"""Links that a page tells of; the others waited less."""
+"""Links that a page tells of."""
 SHOWN_ERRORS = 60
 """Errors and broken rules that a page tells of."""
 SHOWN_LINES = 1_000
@@ -66,9 +66,7 @@ def report_html(story: Any, about: Sequence[str], unknown: Sequence[str]) -> str
     else:
         parts.append(f"<p>{_text(story.without_links)}</p>")
     if len(story.links) > len(shown):
-        parts.append(
-            f'<p class="soft">{len(story.links) - len(shown):,} more links waited less.</p>'
-        )
+        parts.append(f'<p class="soft">{len(story.links) - len(shown):,} more links.</p>')
     if story.wrong:
         parts += ["<h2>Errors and broken rules</h2>", _list(story.wrong[:SHOWN_ERRORS])]
     if len(story.wrong) > SHOWN_ERRORS:
@@ -158,8 +156,8 @@ def _brakes(brakes: Iterable[Any]) -> str:
         + "".join(
             f"<td>{_text(value)}</td>"
             for value in (
-                one.brake, f"{one.stalls:,}", f"{len(one.links):,}", duration(one.lost_us),
-                duration(one.longest_us),
+                one.brake, f"{one.stalls:,}", f"{one.late:,}", f"{len(one.links):,}",
+                duration(one.lost_us), duration(one.longest_us),
             )
         )
         + "</tr>"
@@ -168,6 +166,7 @@ def _brakes(brakes: Iterable[Any]) -> str:
     if not rows:
         return '<p class="soft">None: nothing that is known to have waited was held.</p>'
     head = "".join(
-        f"<th>{name}</th>" for name in ("blocked by", "stalls", "links", "together", "longest")
+        f"<th>{name}</th>"
+        for name in ("blocked by", "stalls", "not proved", "links", "together", "longest")
     )
     return f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>"

@@ -289,6 +289,14 @@ def test_who_is_known_to_wait_at_the_end_is_not_told_as_one_who_may():
     assert link.more[-1] == "When the trace ends it still waits."
 
 
+def test_of_messages_that_nobody_answered_it_is_told_which_and_how_many():
+    """Three of the four were fetched with basic.get, and no consumer had them."""
+    path = CAPTURES / "amqp091" / "rmq43_q2_amqp091_prefetch_changed.pcapng"
+    (link,) = (one for one in story(import_capture(path).rows).links if one.key.connection == "c3")
+    assert link.messages == 4
+    assert link.more[0] == "The one message delivered to a consumer was never acknowledged."
+
+
 def test_two_consumers_of_a_channel_that_wait_alike_are_two_stalls():
     """One message for both is there: the same row begins both, and the same one ends both."""
     its = Inside()
@@ -349,11 +357,13 @@ def test_a_sender_to_an_end_that_does_not_read_could_not_send():
 @pytest.mark.parametrize(
     ("count", "words"),
     [
-        (1, "It was never confirmed: it had waited 10 s when the trace ended."),
-        (2, "None of them was ever confirmed: the oldest had waited 10 s when the trace ended."),
+        (1, "The one message published in confirm mode was never confirmed: it had waited 10 s when"
+            " the trace ended."),
+        (2, "None of the 2 messages published in confirm mode was ever confirmed: the oldest had"
+            " waited 10 s when the trace ended."),
         (None, "; 1 never was: it had waited 3.6 s when the trace ended."),
     ],
-)
+)  # fmt: skip
 def test_how_long_a_publisher_has_waited_for_its_confirms_is_told(count, words):
     """A queue without a majority confirms nothing, and says nothing."""
     rows = import_capture(CAPTURES / "amqp091" / "rmq43_b1_amqp091_memory_alarm.pcapng").rows

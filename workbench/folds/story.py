@@ -434,21 +434,19 @@ def _answers(
         places: rows by `seq`.
         until_us: up to when those have waited that never came; None if nobody knows.
     """
-    words = {
-        "settlement": "settled", "confirm": "confirmed", "ack": "acknowledged",
-        "completion": "completed",
-    }  # fmt: skip
     for measure, its in settled.items():
         if key not in its:
             continue
-        (spans, unanswered), word = its[key], words[measure]
+        (spans, unanswered), (word, message, messages) = its[key], _ASKED[measure]
         one, tail = len(unanswered) == 1, ""
         if unanswered and until_us is not None:
             waited = duration(until_us - places[min(unanswered)].t_us)
             whose = "it" if one else "the oldest"
             tail = f": {whose} had waited {waited} when the trace ended"
         if not spans:
-            never = f"It was never {word}" if one else f"None of them was ever {word}"
+            never = f"The one {message} was never {word}"
+            if not one:
+                never = f"None of the {len(unanswered):,} {messages} was ever {word}"
             yield f"{never}{tail}."
             continue
         lasted = [took(span) for span in spans]
@@ -457,6 +455,19 @@ def _answers(
         if unanswered:
             text += f"; {len(unanswered):,} never {'was' if one else 'were'}{tail}"
         yield f"{text}."
+
+
+_ASKED = {
+    "settlement": ("settled", "message sent unsettled", "messages sent unsettled"),
+    "confirm": (
+        "confirmed", "message published in confirm mode", "messages published in confirm mode",
+    ),
+    "ack": (
+        "acknowledged", "message delivered to a consumer", "messages delivered to consumers",
+    ),
+    "completion": ("completed", "transfer with a known number", "transfers with a known number"),
+}  # fmt: skip
+"""By measure of `latency`: what was wanted, and for what; a link may carry other messages, too."""
 
 
 def _limits(

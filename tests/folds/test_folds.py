@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.analysis.runs import capture_rows, scenario_rows
+from tests.analysis.made import made_rows
+from tests.analysis.runs import all_rows, capture_rows, scenario_rows
 from workbench import folds
 from workbench.capture.importer import import_capture
 from workbench.folds.channels import LINKLESS
@@ -307,6 +308,15 @@ def test_of_rows_that_show_as_much_the_first_is_named(waiting):
     again = [replace(row, run=f"{name} {row.run}") for name in ("b", "a") for row in late]
     named = {name for name, _ in places(folds.compare(again, late), "left").values()}
     assert named == {None, f"a {late[0].run}"}
+
+
+@pytest.mark.parametrize("name", [name for name in folds.QUESTIONS if name != "compare"])
+def test_no_two_rows_of_an_answer_have_the_same_place_in_its_order(name):
+    """Else they would stand in one order by the fold and in another by Spark."""
+    question = folds.QUESTIONS[name]
+    answer = question.answer([*all_rows(), *made_rows(seed=2, runs=8)])
+    assert answer
+    assert len({tuple(row[one] for one in question.order) for row in answer}) == len(answer)
 
 
 def test_what_nothing_has_ended_goes_on_with_the_trace_and_nothing_else_does():

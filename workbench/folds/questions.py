@@ -23,8 +23,11 @@ from .windows import windows
 __all__ = ["QUESTIONS", "Question"]
 
 _LINK = LinkKey._fields
-_ORDER = ("run", "seq", "window_start_us", "connection", "session", "link", "link_sender", "what")
-"""Columns by which answers are sorted, as far as they have them."""
+_ORDER = (
+    "run", "seq", "window_start_us", "connection", "session", "link", "link_sender", "attach_no",
+    "sender", "measure", "what",
+)  # fmt: skip
+"""Columns by which answers are sorted, as far as they have them: the key of each, and more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +59,7 @@ class Question:
     @property
     def order(self) -> list[str]:
         """The columns by which the answer is sorted, null first; none for `compare`."""
-        return [name for name in _ORDER if name in self.columns]
+        return [name for name in _ORDER if "run" in self.columns and name in self.columns]
 
 
 def _plain(row: Any) -> dict[str, Any]:

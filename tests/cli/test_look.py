@@ -3,9 +3,11 @@
 import base64
 import errno
 import gzip
+import io
 import json
 import os
 import re
+import sys
 import tempfile
 import time
 from dataclasses import replace
@@ -201,6 +203,29 @@ def test_an_end_that_does_not_read_is_told(repo):
     assert told.story.headline.endswith("on c1/1 published, from 0.731 s on; TCP window 0.")
     assert any(line.endswith("TCP window of 0 3 times") for line in told.about)
     assert "stalled until that end reads" in "\n".join(told.text())
+
+
+def test_a_file_whose_name_is_no_text_is_read_and_written_like_others(
+    capture, tmp_path, monkeypatch
+):
+    """A name is octets: in an old archive those of another code page."""
+    odd = os.fsdecode(b"caf\xe9")
+    place, trace, page = (tmp_path / f"{odd}{end}" for end in (".pcapng", ".parquet", ".html"))
+    try:
+        place.write_bytes(capture.read_bytes())
+    except OSError:
+        pytest.skip("no such names here")
+    for stream in ("stdout", "stderr"):  # as `main` makes them for its own process
+        told = io.TextIOWrapper(io.BytesIO(), "utf-8", errors="backslashreplace")
+        monkeypatch.setattr(sys, stream, told)
+    for words in (("import", place, "-o", trace), ("import", place, "-o", tmp_path),
+                  ("look", place), ("look", place, "-o", page), ("look", trace, "-o", page),
+                  ("analyze", trace, "summary"), ("run", "credit", "-o", trace),
+                  ("show", trace)):  # fmt: skip
+        assert main([str(word) for word in words]) == 0, words
+    imported = f"caf\N{REPLACEMENT CHARACTER}-{import_capture(capture).rows[0].run[-8:]}.parquet"
+    made = {file.name for file in tmp_path.iterdir()}
+    assert made == {place.name, trace.name, page.name, imported}
 
 
 def test_hostile_names_stay_text(capture, tmp_path, capsys):

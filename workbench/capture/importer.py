@@ -35,7 +35,7 @@ from workbench.capture.tcp import Reassembler, StreamSegment
 from workbench.trace.collector import seldom_collected
 from workbench.trace.files import TraceFileError, from_table, reason, write_tables
 from workbench.trace.schema import Row
-from workbench.trace.words import counted
+from workbench.trace.words import counted, encodable
 
 __all__ = [
     "Capture", "CaptureError", "ImportResult", "Progress", "import_capture", "import_files",
@@ -78,7 +78,7 @@ class Capture:
         with self._opened() as stream:
             head = stream.read(_SNIFFED)
             stream.seek(0)
-            self.run = run or _name_of(path, stream)
+            self.run = encodable(run or _name_of(path, stream))
         self.report = CaptureReport(file=path.name, run=self.run, redacted=redact)
         self._port = port
         self._port_octets = (port or 0).to_bytes(2, "big")

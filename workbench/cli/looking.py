@@ -166,6 +166,7 @@ def _seen(place: Path, trace: Path, report: CaptureReport | None, progress: Prog
     from workbench.trace.cut import cut
     from workbench.trace.files import iter_rows
     from workbench.trace.unknowns import told_once, unknowns
+    from workbench.trace.words import encodable
 
     there = Connections(trace)
     if len(there.runs) > 1:
@@ -188,9 +189,10 @@ def _seen(place: Path, trace: Path, report: CaptureReport | None, progress: Prog
     by_place = told_once(unknowns(progress.over(iter_rows(trace)))).items()
     seq = next(iter_rows(trace)).seq if told.worst is None else told.worst[1].seq
     about = [f"{rows:,} rows of the trace {place}"] if report is None else _about(place, report)
+    shown = encodable(place.name)
     return Look(
-        name=place.name, about=tuple(about), story=told,
-        opened=replace(cut(trace, seq, around=AROUND), path=place.name),
+        name=shown, about=tuple(about), story=told,
+        opened=replace(cut(trace, seq, around=AROUND), path=shown),
         unknown=tuple(
             f"{where}: {one.unknown}: {one.why}" for where, found in by_place for one in found
         ),

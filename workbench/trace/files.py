@@ -162,16 +162,19 @@ class TraceWriter:
         self._tables: list[Any] = []  # of the next group
         self._rows_in_tables = self._octets_in_tables = 0
         self._part = self.path.with_name(f".{self.path.name}.{secrets.token_hex(4)}.part")
+        self._stream: Any = None
         self._writer: Any = None
 
     def __enter__(self) -> Self:
+        import pyarrow as pa
         import pyarrow.parquet as pq
 
         if self.path.is_dir():
             raise TraceFileError(f"{self.path}: is a folder; give the name of a file in it")
         try:
+            self._stream = pa.OSFile(os.fsencode(self._part), "wb")  # a name may be no text
             self._writer = pq.ParquetWriter(
-                self._part, arrow_schema(), compression="zstd", use_dictionary=_words()
+                self._stream, arrow_schema(), compression="zstd", use_dictionary=_words()
             )
         except OSError as error:
             self._discard()
@@ -210,6 +213,7 @@ class TraceWriter:
                 self._pack()
                 self._flush()
                 self._writer.close()
+                self._stream.close()
                 os.replace(self._part, self.path)
         except OSError as problem:
             raise TraceFileError(f"{self.path}: cannot write there: {reason(problem)}") from problem
@@ -250,6 +254,8 @@ class TraceWriter:
     def _discard(self) -> None:
         if self._writer is not None and self._writer.is_open:
             self._writer.close()
+        if self._stream is not None:
+            self._stream.close()
         with suppress(OSError):  # where nothing can be written it is not there
             self._part.unlink()
 
@@ -367,7 +373,7 @@ def batches(
 
     try:
         # Opened once: a recorder replaces its latest file, and a footer says nothing of the next.
-        with pa.OSFile(os.fspath(file)) as stream:
+        with pa.OSFile(os.fsencode(file)) as stream:
             metadata = pq.read_metadata(stream)
             there = metadata.schema.to_arrow_schema().names
             again = [name for name in words if name in there]
@@ -422,7 +428,7 @@ def open_file(file: Path) -> Any:
     try:
         if file.stat().st_size == 0:
             raise TraceFileError(f"{file}: is empty (0 octets)")
-        parquet = pq.ParquetFile(file)
+        parquet = pq.ParquetFile(pa.OSFile(os.fsencode(file)))
     except pa.ArrowInvalid as error:
         raise TraceFileError(f"{file}: is not a Parquet file, or only a part of one") from error
     except (pa.ArrowException, OSError) as error:

@@ -45,6 +45,11 @@ def _written(character: str) -> str:
     return character
 
 
+def encodable(name: str) -> str:
+    """The name of a file, which may be octets that are no text, as text that can be written."""
+    return name.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+
+
 def spec_name(name: str) -> str:
     """`link_credit` as the specification writes it: `link-credit`."""
     return name.replace("_", "-")

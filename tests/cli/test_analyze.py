@@ -8,6 +8,7 @@ import shlex
 import subprocess
 import sys
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -111,6 +112,20 @@ def test_what_cannot_be_asked_is_told_in_one_line(repo, monkeypatch, capsys, arg
     error = capsys.readouterr().err
     assert text in error
     assert error.count("\n") == 1
+
+
+@pytest.mark.parametrize("name", ["two words.pcapng", "b.parquet", "b'c.pcap.gz"])
+def test_a_capture_is_told_a_command_that_makes_a_trace_of_it(
+    repo, tmp_path, monkeypatch, capsys, name
+):
+    """As it stands: names are quoted, and none is both read and written."""
+    monkeypatch.chdir(tmp_path)
+    data = (repo / "data" / "captures" / "rmq43_b_consumer_credit.pcapng").read_bytes()
+    Path(name).write_bytes(gzip.compress(data) if name.endswith(".gz") else data)
+    assert main(["analyze", name, "summary"]) == 1
+    first = shlex.split(capsys.readouterr().err.partition("; first: ")[2])
+    assert main(first[1:]) == 0
+    assert main(["analyze", first[-1], "summary"]) == 0
 
 
 def test_a_compressed_capture_is_a_capture_too(repo, tmp_path, capsys):

@@ -107,6 +107,8 @@ def test_a_wrong_sender_is_no_test_of_no_overrun():
         (["t.parquet", "-o", "test_t.py"], 1, "does not hold what its run was made of"),
         (["WB1.x", "-o", "credit.py"], 2, "names that begin with test_"),
         (["t.parquet", "-o", "t.html", "--expect", "hash"], 2, "--expect is for a test"),
+        (["t.parquet", "-o", "t.pcapng", "--title", "hello"], 2, "--title is for a page"),
+        (["WB1.x", "-o", "test_t.py", "--title", "hello"], 2, "--title is for a page"),
         (["hello", "-o", "test_t.py"], 1, "no share code"),
     ],
 )

@@ -7,6 +7,7 @@ import io
 import json
 import os
 import re
+import shlex
 import sys
 import tempfile
 import time
@@ -228,6 +229,18 @@ def test_a_file_whose_name_is_no_text_is_read_and_written_like_others(
     assert made == {place.name, trace.name, page.name, imported}
 
 
+def test_a_capture_is_not_written_over(capture, tmp_path, capsys):
+    """Whatever it is called, and however its name is written; and no trace by `export`."""
+    place = tmp_path / "mine.html"
+    for data, words in ((capture.read_bytes(), "look"), (b"PAR1", "export")):
+        place.write_bytes(data)
+        assert main([words, str(place), "-o", f"{tmp_path}/../{tmp_path.name}/mine.html"]) == 2
+        error = capsys.readouterr().err
+        assert "mine.html: is the output as well; give another name with -o" in error
+        assert error.count("\n") == 1
+        assert place.read_bytes() == data
+
+
 def test_hostile_names_stay_text(capture, tmp_path, capsys):
     """A link's name is a peer's: it moves no cursor and ends no element."""
     rows = import_capture(capture).rows
@@ -286,11 +299,17 @@ def test_another_protocol_is_read_too(repo, tmp_path, capsys):
     assert (tmp_path / "p.html").exists()
 
 
-def test_what_is_too_large_is_left_to_analyze(capture, monkeypatch, capsys):
-    """The line says how."""
+def test_what_is_too_large_is_left_to_analyze(capture, monkeypatch, tmp_path, capsys):
+    """The line says how, in commands that can be given as they stand."""
     monkeypatch.setattr("workbench.cli.looking.PLAIN_ROWS", 10)
-    assert main(["look", str(capture)]) == 1
-    assert "workbench import" in capsys.readouterr().err
+    place = tmp_path / "two words.pcapng"
+    place.write_bytes(capture.read_bytes())
+    assert main(["look", str(place)]) == 1
+    told = capsys.readouterr().err
+    first, then = re.search("; (workbench import .*), and (workbench analyze .*)", told).groups()
+    monkeypatch.chdir(tmp_path)
+    for command in (first, then):
+        assert main(shlex.split(command)[1:]) == 0
 
 
 def test_a_capture_may_be_larger_than_what_a_connection_may_be(repo, monkeypatch):

@@ -58,7 +58,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def command(arguments: argparse.Namespace) -> int:
     """Read, choose, write."""
-    target = output_file(arguments.output, (".html", ".pcapng", ".py"))
+    target = output_file(arguments.output, (".html", ".pcapng", ".py"), [arguments.trace])
+    if arguments.title and target.suffix.lower() != ".html":
+        raise CommandError("--title is for a page: a name ending in .html", WRONG_USAGE)
     if target.suffix.lower() == ".py":
         return _test(target, arguments)
     if arguments.expect:

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterable
 from pathlib import Path
 
-from .console import BAD_INPUT, DONE, WRONG_USAGE, CommandError, Progress, add_port, say
+from .console import BAD_INPUT, DONE, CommandError, Progress, add_port, say
 from .importing_many import import_many, is_many
 from .places import output_file
 
@@ -74,8 +73,7 @@ def command(arguments: argparse.Namespace) -> int:
         return import_many(arguments)
     target = Path(arguments.output)
     if not target.is_dir():
-        target = output_file(arguments.output, (".parquet",))
-        _refuse_inputs(target, arguments.captures)
+        target = output_file(arguments.output, (".parquet",), arguments.captures)
     try:
         with Progress("reading", unit="octets") as progress:
             report = import_files(
@@ -103,11 +101,3 @@ def command(arguments: argparse.Namespace) -> int:
     there = f", {report.kept:,} captures there already" if report.kept else ""
     say(f"{target}: {report.rows:,} rows{there}")
     return DONE
-
-
-def _refuse_inputs(target: Path, captures: Iterable[str]) -> None:
-    for capture in captures:
-        if target.exists() and Path(capture).exists() and target.samefile(capture):
-            raise CommandError(
-                f"{capture}: is the output as well; give another name with -o", WRONG_USAGE
-            )

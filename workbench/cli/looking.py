@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import shlex
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -176,7 +177,8 @@ def _seen(place: Path, trace: Path, report: CaptureReport | None, progress: Prog
         what = "what concerns no connection" if name is None else f"connection {name}"
         raise LookError(
             f"{place.name}: {what} has more rows than can be looked at ({PLAIN_ROWS:,});"
-            f" workbench import {place} -o large.parquet, and workbench analyze large.parquet"
+            f" workbench import {shlex.quote(str(place))} -o large.parquet, and workbench analyze"
+            " large.parquet summary"
         )
     rows = there.sizes.total()
     progress.turn("following each link", rows, "rows")
@@ -216,10 +218,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def command(arguments: argparse.Namespace) -> int:
     """Look and tell."""
-    target = None if arguments.output is None else output_file(arguments.output, (".html",))
+    capture, target = arguments.capture, None
+    if arguments.output is not None:
+        target = output_file(arguments.output, (".html",), [capture])
     try:
         with Progress() as progress:
-            found = look(arguments.capture, progress, port=arguments.port)
+            found = look(capture, progress, port=arguments.port)
     except LookError as error:
         raise CommandError(str(error)) from None
     if target is not None:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import shlex
 import shutil
 import tempfile
 import time
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from itertools import groupby
 from pathlib import Path
@@ -23,11 +24,17 @@ _ASIDE = "workbench-aside-"
 _DAY_S = 24 * 60 * 60
 
 
-def output_file(text: str, suffixes: Sequence[str]) -> Path:
+def output_file(text: str, suffixes: Sequence[str], inputs: Iterable[str] = ()) -> Path:
     """The file to write, checked before the work begins.
 
+    Args:
+        text: its name.
+        suffixes: one of which ends it.
+        inputs: what is to be read; none of them may be written.
+
     Raises:
-        CommandError: if its name does not end as it must, it is a folder, or its folder is missing.
+        CommandError: if its name does not end as it must, it is a folder or an input, or its folder
+            is missing.
     """
     path = Path(text)
     if path.is_dir():
@@ -37,6 +44,12 @@ def output_file(text: str, suffixes: Sequence[str]) -> Path:
         raise CommandError(f"{text}: the name of the output must end in {wanted}", WRONG_USAGE)
     if not path.parent.is_dir():
         raise CommandError(f"{text}: there is no folder {path.parent}")
+    for each in inputs:
+        with suppress(OSError):  # one of them is not there
+            if path.samefile(each):
+                raise CommandError(
+                    f"{each}: is the output as well; give another name with -o", WRONG_USAGE
+                )
     return path
 
 
@@ -75,9 +88,10 @@ def refuse_capture(text: str) -> None:
     """
     if is_capture(Path(text), packed=True):
         trace = Path(text.removesuffix(".gz")).with_suffix(".parquet").name
-        raise CommandError(
-            f"{text}: is a capture, not a trace; first: workbench import {text} -o {trace}"
-        )
+        if Path(trace).exists() and Path(trace).samefile(text):
+            trace = f"trace-{trace}"
+        first = shlex.join(["workbench", "import", text, "-o", trace])
+        raise CommandError(f"{text}: is a capture, not a trace; first: {first}")
 
 
 def is_capture(path: Path, *, packed: bool = False) -> bool:

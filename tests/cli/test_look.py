@@ -281,6 +281,35 @@ def test_what_cannot_be_looked_at_is_told_in_one_line(tmp_path, capsys, name, co
     assert desk.look is None
 
 
+def test_a_folder_is_told_what_look_takes(capture, tmp_path, capsys):
+    """Captures lie in it, and look takes one; a folder with a trace is one."""
+    (tmp_path / "a.pcapng").write_bytes(capture.read_bytes())
+    assert main(["look", str(tmp_path)]) == 1
+    assert capsys.readouterr().err == (
+        f"workbench look: {tmp_path}: no trace in this folder; look takes one capture: name a file"
+        " in it\n"
+    )
+    files.write(tmp_path / "t.parquet", import_capture(capture).rows)
+    assert main(["look", str(tmp_path)]) == 0
+
+
+@pytest.mark.parametrize("words", [["look"], ["analyze", "summary"], ["import", "-o", "out"]])
+def test_what_may_not_be_read_is_not_said_to_be_empty(tmp_path, monkeypatch, capsys, words):
+    """A folder of another user: what is in it nobody knows."""
+
+    def refused(path="."):
+        raise PermissionError(errno.EACCES, "Permission denied", str(path))
+
+    monkeypatch.chdir(tmp_path)
+    place = tmp_path / "theirs"
+    place.mkdir()
+    monkeypatch.setattr("os.scandir", refused)
+    monkeypatch.setattr("os.listdir", refused)
+    command, *more = words
+    assert main([command, str(place), *more]) == 1
+    assert capsys.readouterr().err == f"workbench {command}: {place}: Permission denied\n"
+
+
 def test_the_port_says_who_is_the_broker(repo, tmp_path, capsys):
     """A capture that begins with acknowledgements has nothing else that tells."""
     path = repo / "data" / "captures" / "amqp091" / "rmq43_q1_amqp091_prefetch_and_ack.pcapng"

@@ -56,7 +56,7 @@ def captures(paths: str | Path | Iterable[str | Path]) -> list[str]:
     The largest come first, so that no large one is left for the end.
 
     Raises:
-        AnalysisError: a path stands for none.
+        AnalysisError: a path stands for none, or may not be read.
     """
     given = [paths] if isinstance(paths, str | Path) else list(paths)
     found: dict[str, int] = {}
@@ -71,6 +71,10 @@ def captures(paths: str | Path | Iterable[str | Path]) -> list[str]:
 def _local(text: str) -> Iterator[tuple[str, int]]:
     place = Path(text)
     if place.is_dir():
+        try:
+            os.scandir(place).close()  # of a folder that may not be read rglob finds nothing
+        except OSError as error:
+            raise AnalysisError(f"{text}: {error.strerror}") from None
         some = [file for file in sorted(place.rglob("*")) if _is_capture(file.name)]
         some = [file for file in some if not _TEXT.search(file.name) or _has_frames(file)]
     elif not place.exists() and any(sign in text for sign in _GLOB):

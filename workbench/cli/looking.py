@@ -134,17 +134,23 @@ def look(path: str | Path, progress: Progress | None = None, *, port: int | None
         LookError: it cannot be read, or is too large.
     """
     from workbench.capture.importer import CaptureError
-    from workbench.trace.files import TraceFileError
+    from workbench.trace.files import TraceFileError, reason
 
     place, progress = Path(path), progress or Progress()
     try:
+        if place.is_dir() and any(place.iterdir()) and not any(place.rglob("*.parquet")):
+            raise LookError(
+                f"{place}: no trace in this folder; look takes one capture: name a file in it"
+            )
         if place.is_dir() or place.suffix == ".parquet":
             return _seen(place, place, None, progress)
         with aside() as folder:
             trace = folder / "trace.parquet"
             return _seen(place, trace, _imported(place, trace, port, progress), progress)
-    except (CaptureError, TraceFileError, OSError) as error:
+    except (CaptureError, TraceFileError) as error:
         raise LookError(str(error)) from None
+    except OSError as error:
+        raise LookError(f"{error.filename or place}: {reason(error)}") from None
 
 
 def _imported(place: Path, trace: Path, port: int | None, progress: Progress) -> CaptureReport:

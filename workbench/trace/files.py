@@ -394,7 +394,7 @@ def trace_files(path: str | os.PathLike[str]) -> list[Path]:
     """The Parquet files that a path stands for, in order of their names.
 
     Raises:
-        TraceFileError: if there is no such file, or none in the folder.
+        TraceFileError: if there is no such file, or none in the folder, or it may not be read.
     """
     place = Path(path)
     if place.is_dir():
@@ -404,6 +404,10 @@ def trace_files(path: str | os.PathLike[str]) -> list[Path]:
             if file.is_file() and not _is_aside(file.relative_to(place))
         )
         if not found:
+            try:
+                os.scandir(place).close()  # of a folder that may not be read none is found either
+            except OSError as error:
+                raise TraceFileError(f"{place}: {reason(error)}") from error
             raise TraceFileError(f"{place}: no Parquet file (*.parquet) in this folder")
         return found
     if not place.exists():

@@ -64,8 +64,9 @@ def test_a_window_is_for_throughput_alone(trace, capsys):
     """Its length is a number of seconds above 0."""
     assert main(["analyze", str(trace), "grants", "--window", "2"]) == 2
     assert "--window is for throughput, and not for grants" in capsys.readouterr().err
-    assert main(["analyze", str(trace), "throughput", "--window", "0"]) == 2
-    assert "legal: 0.000001 or more" in capsys.readouterr().err
+    for seconds in ("0", "1e12", "nan"):
+        assert main(["analyze", str(trace), "throughput", "--window", seconds]) == 2
+        assert "legal: 0.000001 or more, and less than 10^12" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

@@ -175,7 +175,8 @@ def _check_usage(arguments: argparse.Namespace) -> None:
         raise CommandError(f"--window is for throughput, and not for {question}", WRONG_USAGE)
     if arguments.window is not None and not 1e-6 <= arguments.window < 1e12:
         raise CommandError(
-            f"a window of {arguments.window} s; legal: 0.000001 or more", WRONG_USAGE
+            f"a window of {arguments.window} s; legal: 0.000001 or more, and less than 10^12",
+            WRONG_USAGE,
         )
 
 

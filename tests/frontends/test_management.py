@@ -236,6 +236,20 @@ def test_deprecated_queues_can_be_declared_in_4_0_alone(preset, status):
     assert node.status("PUT", "/queues/b", located) == status
 
 
+@pytest.mark.parametrize(
+    ("queue_type", "words"),
+    [
+        ("classic", "cannot be both transient and shared, which is deprecated; legal: durable or"
+                    " exclusive"),
+        ("quorum", "cannot be transient; legal: durable"),
+    ],
+)  # fmt: skip
+def test_what_a_queue_cannot_be_is_told_with_what_is_legal(queue_type, words):
+    """For queues of its type."""
+    body = {"durable": False, "arguments": {"x-queue-type": queue_type}}
+    assert words in str(Node("rmq4.3").ask("PUT", "/queues/a", body)[1])
+
+
 def test_an_exclusive_queue_can_be_looked_at_but_not_used_by_others(node):
     """GET tells anybody of it; declaring, binding, purging and deleting are refused."""
     other = node.of("c2")

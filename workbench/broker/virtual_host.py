@@ -196,8 +196,8 @@ class VirtualHost:
         classic, strict = queue_type == CLASSIC, not self._deprecated
         wrong = [
             (
-                strict and transient,
-                "neither durable nor exclusive, which is deprecated; legal: durable or exclusive",
+                classic and strict and transient,
+                "both transient and shared, which is deprecated; legal: durable or exclusive",
             ),
             (
                 classic and strict and located,
@@ -205,7 +205,7 @@ class VirtualHost:
             ),
             (not classic and auto_delete, "auto_delete; legal: false"),
             (not classic and exclusive, "exclusive; legal: false"),
-            (not classic and not durable, "not durable; legal: durable"),
+            (not classic and not durable, "transient; legal: durable"),
             (
                 segment > MAX_SEGMENT_OCTETS,
                 f"declared with segments of {segment} octets; legal: up to {MAX_SEGMENT_OCTETS}",

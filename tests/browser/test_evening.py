@@ -15,7 +15,7 @@ ASK = (
     "predict.granted_twice(empty, link_credit=50, publish=120)"
 )
 TRAINER = {
-    "imports": "from workbench import classroom, notebook_output, present\nnotebook_output()",
+    "imports": "from workbench import classroom, present",
     "room": 'classroom("01/granted-twice")',
     "slides": 'present("01", section=3)',
 }

@@ -6,8 +6,8 @@ import pytest
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
 CELLS = {
-    "imports": "from workbench import lattices, notebook_output, order_lines, try_sender"
-    "\nfrom workbench.exercises.order_lines import on_flow_lines\nnotebook_output()",
+    "imports": "from workbench import lattices, order_lines, try_sender"
+    "\nfrom workbench.exercises.order_lines import on_flow_lines",
     "lattice": "lattices(messages=10, grants=[3, 6])",
     "sender": "def on_flow(state, frame):\n    state.link_credit = frame.link_credit\n\n"
     "try_sender(on_flow, messages=10, grants=[3])",

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import gzip
+import json
+
 import ipywidgets
 import pytest
 
@@ -136,6 +139,18 @@ def test_a_chart_of_a_run_counts_time_as_its_stage_does():
     chart.move(set_up_us + 2_000)
     cursor = next(item for item in chart.figure.center if getattr(item, "name", "") == "cursor")
     assert cursor.location == 2
+
+
+def test_a_chart_brings_bokeh_to_a_page_that_asks_for_it(racing, monkeypatch):
+    """Once and packed; nothing of it is in the widget's state, which every chart has."""
+    picture = credit_chart(racing).picture
+    sent = []
+    monkeypatch.setattr(picture, "send", lambda content, buffers: sent.extend(buffers))
+    picture._handle_custom_msg({}, [])
+    (packed,) = sent
+    assert b"root.Bokeh" in gzip.decompress(packed)
+    assert len(packed) < 500_000
+    assert len(json.dumps(picture.get_state(), default=str)) < 5_000
 
 
 def test_a_trace_without_links_makes_an_empty_chart(story):

@@ -43,7 +43,7 @@ def stage(
         acts: names of the acts that are offered; all of the scenario's if None. Without any, the
             run cannot be begun anew either.
         link: name of the link whose line comes first; the busiest if None.
-        chart: whether link credit over time stands above it; call `notebook_output()` before.
+        chart: whether link credit over time stands above it.
 
     Raises:
         TypeError: if there are no rows to draw.

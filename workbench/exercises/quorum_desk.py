@@ -108,7 +108,7 @@ class SyncDesk(Still, widgets.VBox):
 
 
 def sync_desk(caps: Sequence[int], fsync_ms: int) -> SyncDesk:
-    """A slider over the fsync time; call `notebook_output()` before.
+    """A slider over the fsync time.
 
     Args:
         caps: how many messages may be in flight, a point each.

@@ -4,21 +4,24 @@ Four functions make all of them: `time_chart`, `curve_chart`, `bar_chart`, `outc
 a `Chart`: a Bokeh figure with the same in words below it, which is what a page without a kernel and
 a screen reader have. Texts, axes and paper take the colours of the page around them, so a chart is
 dark in a dark JupyterLab; what is data has colours that are told apart on white and on black, and a
-dash, a hatch or a shape as well. Call `notebook_output()` once, before a notebook's first chart.
+dash, a hatch or a shape as well.
 """
 
 from __future__ import annotations
 
+import gzip
 import html
 import math
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 from operator import itemgetter
 from typing import Any, NamedTuple
 
+import anywidget
 import ipywidgets as widgets
+import traitlets
 from bokeh.io import output_notebook
 from bokeh.models import (
     ColumnDataSource,
@@ -31,12 +34,13 @@ from bokeh.models import (
     TapTool,
 )
 from bokeh.plotting import figure
-from bokeh.resources import INLINE
+from bokeh.resources import INLINE, Resources
 from jupyter_bokeh.widgets import BokehModel
 
 from workbench.languages import phrase
 
 from . import theme
+from .static_html import asset
 from .stills import Still
 
 MOST_POINTS = 5_000
@@ -115,7 +119,7 @@ class Stretch(NamedTuple):
 
 
 def notebook_output() -> None:
-    """Put BokehJS itself into the page: charts then need no network and always appear."""
+    """Put BokehJS into the page now, and not with the first chart, which brings it otherwise."""
     output_notebook(INLINE, hide_banner=True)
 
 
@@ -130,6 +134,36 @@ class FigureWidget(BokehModel):
         """Leave the page; nothing happens the second time."""
         if self.comm is not None:
             super().close()
+
+
+@cache
+def bokeh_js() -> bytes:
+    """Bokeh's own script, as far as figures need it, packed by gzip."""
+    (script,) = Resources(mode="inline", components=["bokeh"]).js_raw[:1]
+    return gzip.compress(script.encode())
+
+
+class Picture(anywidget.AnyWidget):
+    """A figure that brings Bokeh itself into a page that has none, as after a reload.
+
+    The widget of a figure cannot: where Bokeh is missing it fails before it draws.
+
+    Attributes:
+        shown: the figure.
+    """
+
+    _esm = asset("figure.js")
+
+    shown = traitlets.Instance(FigureWidget).tag(sync=True, **widgets.widget_serialization)
+
+    def __init__(self, shown: FigureWidget) -> None:
+        super().__init__(shown=shown)
+        self.on_msg(lambda *_asked: self.send({}, buffers=[bokeh_js()]))
+
+    def close(self) -> None:
+        """Leave the page, with the figure."""
+        self.shown.close()
+        super().close()
 
 
 class Chart(Still, widgets.VBox):
@@ -150,7 +184,7 @@ class Chart(Still, widgets.VBox):
         self.figure = figure
         self._begin_us = begin_us
         self.words = words
-        self.picture = FigureWidget(figure)
+        self.picture = Picture(FigureWidget(figure))
         text = widgets.HTML(f"<pre>{html.escape(words)}</pre>")
         self.twin = widgets.Accordion(children=[text], titles=(say("chart.in-words"),))
         super().__init__(children=[self.picture, self.twin])

@@ -1,0 +1,33 @@
+// A chart's figure, which Bokeh draws; a page without Bokeh asks its kernel for it, once.
+
+const PREFIX = "IPY_MODEL_";
+
+function arrived(model) {
+  return new Promise((resolve) => {
+    const hear = (message, [packed]) => {
+      model.off("msg:custom", hear);
+      resolve(packed);
+    };
+    model.on("msg:custom", hear);
+    model.send({});
+  });
+}
+
+async function load(model) {
+  const stream = new Blob([await arrived(model)]).stream().pipeThrough(new DecompressionStream("gzip"));
+  const script = document.createElement("script");
+  script.textContent = await new Response(stream).text();
+  document.head.append(script);
+}
+
+export default {
+  async render({ model, el }) {
+    el.style.display = "contents"; // the figure takes this element's place
+    if (!globalThis.Bokeh) await (globalThis.workbenchBokeh ??= load(model));
+    const manager = model.widget_manager;
+    const shown = await manager.get_model(model.get("shown").slice(PREFIX.length));
+    const view = await manager.create_view(shown);
+    el.append(view.el);
+    return () => view.remove();
+  },
+};

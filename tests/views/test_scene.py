@@ -505,6 +505,21 @@ def test_a_long_run_is_drawn_in_part_and_the_picture_says_so(monkeypatch):
     assert doc["idea"].endswith(f"Drawn are the first 10 of {len(played.rows)} steps.")
 
 
+def test_a_slice_tells_of_no_queue_to_which_its_link_may_not_be_attached():
+    """The attach frames were before it; other clients' queues are in what was known by then."""
+    played = run("two_queues").then("grant", link_credit=3, queue="bulk")
+    late = cut_rows(played.rows, played.rows[-1].seq, first=played.rows[-3].seq)
+    ready = [name for (name, _), one in late.start.ledgers.items() if "queue_ready" in one]
+    assert len(ready) > 1
+    assert not any(row.kind == "attach" for row in late.rows)
+    for state in Strip(late).states:
+        assert not any("ready" in fact for fact in state["nodes"]["broker"].get("facts", []))
+    alone = run("credit").then("grant", link_credit=3)
+    late = cut_rows(alone.rows, alone.rows[-1].seq, first=alone.rows[-3].seq)
+    facts = Strip(late).states[-1]["nodes"]["broker"]["facts"]
+    assert [fact for fact in facts if "ready" in fact] == ["7 ready"]
+
+
 def test_a_quorum_run_says_who_leads_before_a_row_does():
     """The broker has elected a leader before anything is published."""
     fresh = run("quorum", "rmq4.3", {"replicas": "3"})

@@ -493,7 +493,11 @@ class LinkPicture:
         told += [row.vantage for row in walk.rows if "queue_ready" in (row.ledger or {})]
         queues = dict.fromkeys(name.partition(":")[2] for name in told if "@" not in name)
         attached = self._addresses()
-        self._queues = [name for name in queues if name in attached] or list(queues)
+        self._queues = [name for name in queues if name in attached]
+        # Of several queues that a slice knows nobody can tell which its links are attached to, if
+        # they were attached before it.
+        if not self._queues and (walk.cut is None or len(queues) == 1):
+            self._queues = list(queues)
         # Ends that show no counters: an endpoint that is fed the same frames computes them.
         self.inferred = {row.vantage for row in walk.rows if row.ledger_source == SHADOW}
         if walk.cut is not None:

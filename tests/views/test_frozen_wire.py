@@ -130,7 +130,7 @@ def test_forward_one_n_and_free_run_do_what_they_say(desk, client):
     assert "legal" in press(desk, "release", str(second))
     assert "Let through: begin" in press(desk, "release", str(first))
     assert "Both gates are closed." in press(desk, "hold")
-    assert "let through; both gates are open" in press(desk, "run")
+    assert "let through. Both gates are open: frames pass freely." in press(desk, "run")
     client.pump(lambda: client.kinds().count("begin") == 6)
     assert "no frame waits" in press(desk, "step")
     assert not gate(desk, "c2b")["closed"]
@@ -153,6 +153,25 @@ def test_a_breakpoint_is_typed_as_it_is_said(desk, client):
     assert any(act["id"] == "clear" for act in scene(desk)["acts"])
     press(desk, "clear")
     assert all(act["id"] != "clear" for act in scene(desk)["acts"])
+
+
+def test_what_was_done_before_a_stop_does_not_call_its_gates_open(desk, client):
+    """They were opened, and the stop has closed them again since."""
+    session = client.session()
+    sender = client.sender(session, "/queues/q")
+    for _ in range(6):
+        sender.send(BODY, settled=True)
+    receiver = client.receiver(session, "/queues/q")
+    press(desk, "hold")
+    press(desk, "break", "link_credit <= 3")
+    receiver.grant(5)
+    client.flush()
+    until(lambda: "flow" in waiting(desk))
+    press(desk, "run")
+    until(lambda: "Stopped: link_credit <= 3." in scene(desk)["idea"])
+    assert gate(desk, "b2c")["closed"]
+    assert "let through. Stopped: link_credit <= 3." in scene(desk)["idea"]
+    assert "open" not in scene(desk)["idea"]
 
 
 def test_the_frame_that_met_a_stop_waits_at_the_gate_too(desk, client):

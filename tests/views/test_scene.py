@@ -576,6 +576,27 @@ def test_a_message_has_one_number_on_its_disc_and_in_its_sentence_or_the_sentenc
     ]  # fmt: skip
 
 
+@pytest.mark.parametrize(
+    ("act", "given", "undo", "part"),
+    [("crash", {"node": "n3"}, "restart", 1.0), ("cut", {"a": "n1", "b": "n3"}, "heal", 0.5)],
+)
+def test_what_is_sent_where_nothing_can_come_is_lost_on_its_way(act, given, undo, part):
+    """The leader does not know of the fault; what it sends again later is another frame."""
+    played = run("quorum", "rmq4.3", {"replicas": "5", "node_latency_us": 1000})
+    played = played.then("publish", count=1)
+    came = next(row.seq for row in played.rows if (row.event, row.kind) == (RECEIVED, "transfer"))
+    fallen = played.act(came, act, **given)
+    for branch in (fallen, fallen.then(undo, **given)):
+        first, *others = (
+            doc for _, doc in Strip(branch, octets=False).frames
+            if (doc["link"], doc["kind"]) == ("n1-n3", "write")
+        )  # fmt: skip
+        begun, end = first["path"]
+        assert first["lost"]
+        assert end == [pytest.approx(begun[0] + part * 1, abs=0.001), part]
+        assert all(other["path"][0][0] > end[0] for other in others)
+
+
 def test_a_branch_says_what_is_legal_after_its_act_and_was_not_before() -> None:
     """Its first step begins where the step that it shares with its parent has come to."""
     race = Branches(run("race", parameters={"initial_delivery_count": 20, "grants": "6"}))

@@ -150,6 +150,8 @@ class QuorumPicture(LinkPicture):
         found: list[tuple[int, Doc]] = []
         open_: dict[tuple[str, int], list[tuple[int, Doc]]] = {}
         rows, times = self.walk.rows, self.walk.times
+        lost: list[tuple[int, Doc, float]] = []
+        took: dict[str, float] = {}  # by line
         for place, row in enumerate(rows):
             if row.queue != self.story.queue or "@" not in row.vantage:
                 continue
@@ -157,10 +159,20 @@ class QuorumPicture(LinkPicture):
             if row.event == "replicate" and row.kind in self.story.nodes:
                 doc = self._write(row, here, f"w{row.seq}", [(times[place], 0.0)])
                 found.append((place, doc))
-                open_.setdefault((str(row.kind), int(row.extra["last"])), []).append((place, doc))
+                if part := self._nowhere(place, str(doc["link"]), row.kind):
+                    lost.append((place, doc, part))
+                else:
+                    key = (row.kind, int(row.extra["last"]))
+                    open_.setdefault(key, []).append((place, doc))
             elif row.event == "append":
-                for _, doc in open_.pop((here, int(row.extra["last"])), []):
+                for begun, doc in open_.pop((here, int(row.extra["last"])), []):
                     doc["path"].append([times[place], 1.0])
+                    took[str(doc["link"])] = times[place] - times[begun]
+        usual = min(took.values(), default=0.0)
+        for place, doc, part in lost:
+            end = times[place] + part * took.get(str(doc["link"]), usual)
+            doc["path"].append([round(end, 5), part])
+            doc["lost"] = True
         for waiting in open_.values():
             for place, doc in waiting:
                 fault = self._fault(place, str(doc["link"]))
@@ -170,6 +182,16 @@ class QuorumPicture(LinkPicture):
                 if fault is not None:
                     doc["lost"] = True
         return found
+
+    def _nowhere(self, place: int, pair: str, to: str) -> float:
+        """At which part of its way is lost what sets out on a line that is cut, or to a node down.
+
+        0 where there is no such fault: a leader does not know of one when it sends.
+        """
+        step = place + 1
+        if self.story.nodes[to].role.at(step) == DOWN:
+            return 1.0
+        return 0.5 if tuple(pair.split("-")) in self.story.cuts.at(step) else 0.0
 
     def _fault(self, place: int, pair: str) -> int | None:
         """Place of the first later row that cuts a line between two nodes, or crashes one."""

@@ -37,6 +37,7 @@ class Confirmed:
         messages: that were confirmed.
         seconds: of virtual time.
         latencies_us: from sending to confirm, one for each.
+        confirmed_us: when each was confirmed.
         most_unconfirmed: at any time.
         blocks: how often the queue counted as slow.
     """
@@ -44,6 +45,7 @@ class Confirmed:
     messages: int
     seconds: float
     latencies_us: tuple[int, ...]
+    confirmed_us: tuple[int, ...]
     most_unconfirmed: int
     blocks: int
 
@@ -77,6 +79,7 @@ class ConfirmingPublisher:
         self.client: FifoClient | None = None
         self.unconfirmed: dict[int, int] = {}
         self.latencies_us: list[int] = []
+        self.confirmed_us: list[int] = []
         self.most_unconfirmed = 0
         self.blocks = 0
         self._clock = clock
@@ -111,6 +114,7 @@ class ConfirmingPublisher:
     def replied(self, logged: Logged, reply: QuorumReply) -> None:
         """A confirm."""
         self.latencies_us.append(self._clock.now_us - self.unconfirmed.pop(logged.seq))
+        self.confirmed_us.append(self._clock.now_us)
         self.begin()
 
     def handed(self, effect: Handed) -> None:
@@ -161,6 +165,7 @@ def publish_for(
             messages=len(each.latencies_us),
             seconds=virtual_us / 1_000_000,
             latencies_us=tuple(each.latencies_us),
+            confirmed_us=tuple(each.confirmed_us),
             most_unconfirmed=each.most_unconfirmed,
             blocks=each.blocks,
         )

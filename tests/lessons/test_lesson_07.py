@@ -1,5 +1,6 @@
 """Lesson 07: predictions, tables and checks; each answer comes from a run."""
 
+import re
 from dataclasses import replace
 
 import pytest
@@ -357,7 +358,15 @@ def test_the_node_that_decides_is_read_off_the_run(five):
     story = Replicas(mystery.rows)
     assert deciders(story, newest(story)) == ("n2",)
     assert judged(check.decides, "n2", mystery).right
-    assert judged(check.decides, "n1", mystery).right is False
+    for wrong in ("n1", "n3", "n4", "n5"):
+        told = judged(check.decides, wrong, mystery)
+        assert told.right is False
+        # A wrong try tells of its own disk alone.
+        assert set(re.findall(r"\bn\d", told.text)) == {wrong}
+    assert "that never had the message" in judged(check.decides, "n4", mystery).text
+    synced = next(row for row in reversed(mystery.rows)
+                  if (row.vantage, row.event) == ("wal:n1", "fsync"))  # fmt: skip
+    assert f"in step {step_of(synced)}." in judged(check.decides, "n1", mystery).text
     for answer in (..., "n9", 3):
         assert judged(check.decides, answer, mystery).right is None
 

@@ -120,6 +120,8 @@ def test_a_change_is_one_setting_within_its_range_and_the_first_case_stays(first
     assert trace_hash(first.run.rows) == before
     told = check.cured_by(first, harmless, log=Progress())
     assert (told.right, "still loses" in told.text) == (False, True)
+    lost = f"{lost_ms(first):,.0f} ms"  # what is lost now may be more than before
+    assert f"before it lost {lost}." in told.text
     assert check.cured_by(first, first, log=Progress()).right is None
     cure = cured(harmless, ill(first)[0])
     assert "nothing that need not be changed" in check.cured_by(first, cure, log=Progress()).text

@@ -101,11 +101,17 @@ def confirm_us(played: Run) -> int | None:
     return played.rows[step - 1].t_us - _arrivals(played.rows)[message.number - 1].t_us
 
 
+def _safe_row(story: Replicas, message: Message, node: str) -> Row | None:
+    """The row since which a disk has the message; None if it never had it."""
+    steps = zip(message.disks.steps, message.disks.values, strict=True)
+    return next((story.rows[at - 1] for at, nodes in steps if node in nodes), None)
+
+
 def _safe_us(story: Replicas, message: Message, node: str) -> int:
     """When a disk had the message."""
-    line = message.disks
-    steps = zip(line.steps, line.values, strict=True)
-    return story.rows[next(at for at, nodes in steps if node in nodes) - 1].t_us
+    row = _safe_row(story, message, node)
+    assert row is not None
+    return row.t_us
 
 
 def on_disk_when(story: Replicas, message: Message) -> Nodes:
@@ -564,10 +570,13 @@ def decides(answer: Any, played: Run) -> Case:
     if answer not in story.nodes:
         return case("no-node", given=repr(answer), nodes=", ".join(story.nodes))
     message = newest(story)
+    if answer not in deciders(story, message):
+        synced = _safe_row(story, message, answer)
+        return case("never") if synced is None else case("synced", step=measure.step(synced))
     before = message.done[CONFIRMED] - 1
     down = [name for name, node in story.nodes.items() if node.role.at(before) == DOWN]
     return case(
-        "right" if answer in deciders(story, message) else "wrong",
+        "right",
         leader=story.leader.at(before),
         heard=", ".join(on_disk_when(story, message)),
         down=", ".join(down) or say("none"),

@@ -530,6 +530,13 @@ def test_a_quorum_run_says_who_leads_before_a_row_does():
     assert {one["sub"] for one in others} == {"follower"}
 
 
+def test_a_line_between_two_replicas_has_their_names():
+    """It is pressed to cut it, and has no other words."""
+    doc = scene(run("quorum", "rmq4.3", {"replicas": "3"}))
+    named = {link["id"]: link["names"] for link in doc["links"] if link["from"].startswith("n")}
+    assert named == {"n1-n2": ["n1 – n2"], "n1-n3": ["n1 – n3"], "n2-n3": ["n2 – n3"]}
+
+
 def test_the_fsync_that_makes_a_majority_is_told_and_the_leader_knows_it_by_a_reply():
     """Of disks of 1, 3, 7, 9 and 40 ms the third decides; the reply lands as the commit moves."""
     played = run("quorum", "rmq4.3", {"replicas": "5", "node_latency_us": 1000})

@@ -293,7 +293,7 @@ class QuorumPicture(LinkPicture):
         names = list(self.story.nodes)
         most = max((max(node.last.values) for node in self.story.nodes.values()), default=0)
         between = [
-            {"id": f"{a}-{b}", "from": a, "to": b, "names": []}
+            {"id": f"{a}-{b}", "from": a, "to": b, "names": [f"{a} – {b}"]}
             for place, a in enumerate(names)
             for b in names[place + 1 :]
         ]

@@ -772,7 +772,7 @@ def test_before_the_answer_nothing_behind_the_deciding_step_is_shown(opened):
     page.keyboard.press("3")
     assert page.locator(".wst-log button").count() <= decides
     page.keyboard.press("3")
-    page.get_by_role("button", name="send a message").click()
+    page.get_by_role("button", name="send a message", exact=True).click()
     assert "Commit an answer first" in page.locator(".wst-note").inner_text()
     assert sent(page) == []
 

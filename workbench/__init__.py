@@ -34,7 +34,6 @@ _HOME = {
     "lesson_map": "workbench.exercises.lesson_pages:lesson_map",
     "look": "workbench.cli.looking:look",
     "museum": "workbench.exercises.museum:museum",
-    "notebook_output": "workbench.views.charts:notebook_output",
     "open_code": "workbench.exercises.desk:open_code",
     "open_row": "workbench.views.opening:open_row",
     "order_lines": "workbench.exercises.order_lines:order_lines",

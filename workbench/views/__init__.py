@@ -14,7 +14,6 @@ _HOME = {
     "curve_chart": "charts",
     "export": "stage_page",
     "frozen_wire": "frozen_wire",
-    "notebook_output": "charts",
     "open_row": "opening",
     "StageWidget": "stage_widget",
     "time_chart": "charts",

@@ -22,7 +22,6 @@ from typing import Any, NamedTuple
 import anywidget
 import ipywidgets as widgets
 import traitlets
-from bokeh.io import output_notebook
 from bokeh.models import (
     ColumnDataSource,
     CustomJS,
@@ -34,7 +33,7 @@ from bokeh.models import (
     TapTool,
 )
 from bokeh.plotting import figure
-from bokeh.resources import INLINE, Resources
+from bokeh.resources import Resources
 from jupyter_bokeh.widgets import BokehModel
 
 from workbench.languages import phrase
@@ -116,11 +115,6 @@ class Stretch(NamedTuple):
     end_us: int
     name: str
     amount: float = 1
-
-
-def notebook_output() -> None:
-    """Put BokehJS into the page now, and not with the first chart, which brings it otherwise."""
-    output_notebook(INLINE, hide_banner=True)
 
 
 class FigureWidget(BokehModel):

@@ -179,7 +179,8 @@ def _obstacle(world: World, move: str) -> str | None:
     if not flights:
         return refusal("move.none-flies", kind=kind)
     if _waiting(world, direction) is None:
-        return refusal("race.let-go", kind=kind, arrives=flights[-1].arrives_us)
+        ms = (flights[-1].arrives_us - world.start_us) / 1000
+        return refusal("race.let-go", kind=kind, ms=ms)
     return None
 
 

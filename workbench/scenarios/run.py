@@ -135,7 +135,7 @@ class Run:
     @property
     def start_us(self) -> int:
         """From when stages and charts count time: the end of the set-up, if it has come to one."""
-        return 0 if self.world.start_seq is None else self.rows[self.start_seq].t_us
+        return self.world.start_us
 
     @property
     def last(self) -> int:

@@ -71,6 +71,7 @@ class World:
         peers: clients by role, as the scenario names them.
         credit_rule: how the broker works out credit from a flow; None: as the specification says.
         start_seq: the last row of the set-up, once the scenario has marked it.
+        start_us: from when stages and charts count time: that row's; 0 as long as there is none.
         done: names of the acts so far, in order.
         code: functions of a learner that the run uses, by name.
         fault: what went wrong in such a function, in words; the run ends there.
@@ -97,6 +98,7 @@ class World:
         self.peers: dict[str, Any] = {}
         self.credit_rule: CreditRule | None = None
         self.start_seq: int | None = None
+        self.start_us = 0
         self.done: list[str] = []
         self.code = dict(code or {})
         self.fault = ""
@@ -182,6 +184,8 @@ class World:
                 break
             if rows[seq].event == "action":
                 self.start_seq = seq - 1
+        if rows:
+            self.start_us = rows[self.start_seq].t_us
 
     def wire_of(self, frame_id: int) -> Wire:
         """The wire on which a frame is in flight.

@@ -283,8 +283,12 @@ class Strip:
     def _on_disc(self, row: Row) -> str:
         """What a disc that sets out at a row shows, where the sentence calls it by another number.
 
-        A sentence has the delivery-id, which is in the frame; a link's line has delivery-counts.
+        A sentence has the delivery-id, which is in the frame; a link's line has delivery-counts. Of
+        a trace nothing is said: which lines are drawn depends on where its slice begins, and the
+        words do not.
         """
+        if self.deeds is None:
+            return ""
         delivery = (row.frame or {}).get("delivery_id")
         counts = {line.id for line in self.picture.lines if isinstance(line, LinkLine)}
         cells = [doc["cell"] for doc in self._flown if doc.get("cell", {}).get("line") in counts]

@@ -31,8 +31,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 __all__ = [
-    "MEMORY", "QUICK_ROWS", "SMALL", "SMALL_ROWS", "Settings", "get_spark",
-    "left_open",
+    "MEMORY", "QUICK_ROWS", "SMALL", "SMALL_ROWS", "Settings", "get_spark", "left_open",
 ]  # fmt: skip
 
 MEMORY = "2g"

@@ -92,7 +92,7 @@ export function standsAt(view: View, act: Act): number {
   return (act.kind === "handle" ? view.state.links?.[act.on]?.latency : knobs.find((one) => one !== undefined)) ?? act.min ?? 0;
 }
 
-/** Where its dial ends: what stands there can always be raised. Of an absurd amount it cannot be turned back, so it ends as for a usual one. */
+/** Where its dial ends, so that what stands there can always be raised. From an absurd amount nobody could turn it back: then it ends where it usually does. */
 export function topOf(act: Act, now: number): number {
   const top = act.max ?? 10;
   return Math.min(act.limit ?? Infinity, now > MOST_ON_A_DIAL ? top : Math.max(top, 2 * now));

@@ -14,6 +14,7 @@ import time
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partialmethod
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -294,20 +295,42 @@ def test_a_folder_is_told_what_look_takes(capture, tmp_path, capsys):
 
 
 @pytest.mark.parametrize("words", [["look"], ["analyze", "summary"], ["import", "-o", "out"]])
-def test_what_may_not_be_read_is_not_said_to_be_empty(tmp_path, monkeypatch, capsys, words):
-    """A folder of another user: what is in it nobody knows."""
+@pytest.mark.parametrize("inside", [".", "inner"])
+def test_what_may_not_be_read_is_not_said_to_be_empty(
+    tmp_path, monkeypatch, capsys, capture, words, inside
+):
+    """A folder of another user, beside files of ours too: what is in it nobody knows."""
+    really, ours = os.scandir, tmp_path / "ours"
+    theirs = ours / inside
 
     def refused(path="."):
-        raise PermissionError(errno.EACCES, "Permission denied", str(path))
+        if Path(path) == theirs:
+            raise PermissionError(errno.EACCES, "Permission denied", str(path))
+        return really(path)
 
     monkeypatch.chdir(tmp_path)
-    place = tmp_path / "theirs"
-    place.mkdir()
+    theirs.mkdir(parents=True)
+    files.write(ours / "t.parquet", import_capture(capture).rows)
+    (ours / "a.pcapng").write_bytes(capture.read_bytes())
     monkeypatch.setattr("os.scandir", refused)
-    monkeypatch.setattr("os.listdir", refused)
     command, *more = words
-    assert main([command, str(place), *more]) == 1
-    assert capsys.readouterr().err == f"workbench {command}: {place}: Permission denied\n"
+    assert main([command, str(ours), *more]) == 1
+    assert capsys.readouterr().err == f"workbench {command}: {theirs}: Permission denied\n"
+
+
+def test_what_lies_aside_in_a_folder_may_be_kept_from_us(tmp_path, monkeypatch):
+    """Hidden folders hold no traces, so nobody misses what is in one."""
+    really, hidden = os.scandir, tmp_path / ".theirs"
+
+    def refused(path="."):
+        if Path(path) == hidden:
+            raise PermissionError(errno.EACCES, "Permission denied", str(path))
+        return really(path)
+
+    hidden.mkdir()
+    files.write(tmp_path / "t.parquet", [])
+    monkeypatch.setattr("os.scandir", refused)
+    assert files.trace_files(tmp_path) == [tmp_path / "t.parquet"]
 
 
 def test_the_port_says_who_is_the_broker(repo, tmp_path, capsys):

@@ -19,6 +19,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Protocol
 
+from workbench.trace.files import files_in
+
 from .errors import AnalysisError
 
 __all__ = ["Target", "captures", "fetched", "is_url", "sent", "spark_path", "target_at"]
@@ -72,10 +74,9 @@ def _local(text: str) -> Iterator[tuple[str, int]]:
     place = Path(text)
     if place.is_dir():
         try:
-            os.scandir(place).close()  # of a folder that may not be read rglob finds nothing
+            some = [file for file in sorted(files_in(place)) if _is_capture(file.name)]
         except OSError as error:
-            raise AnalysisError(f"{text}: {error.strerror}") from None
-        some = [file for file in sorted(place.rglob("*")) if _is_capture(file.name)]
+            raise AnalysisError(f"{error.filename}: {error.strerror}") from None
         some = [file for file in some if not _TEXT.search(file.name) or _has_frames(file)]
     elif not place.exists() and any(sign in text for sign in _GLOB):
         some = [Path(name) for name in sorted(glob.glob(text, recursive=True))]

@@ -134,11 +134,12 @@ def look(path: str | Path, progress: Progress | None = None, *, port: int | None
         LookError: it cannot be read, or is too large.
     """
     from workbench.capture.importer import CaptureError
-    from workbench.trace.files import TraceFileError, reason
+    from workbench.trace.files import TraceFileError, files_in, reason
 
     place, progress = Path(path), progress or Progress()
     try:
-        if place.is_dir() and any(place.iterdir()) and not any(place.rglob("*.parquet")):
+        inside = list(files_in(place)) if place.is_dir() else []
+        if inside and not any(file.suffix == ".parquet" for file in inside):
             raise LookError(
                 f"{place}: no trace in this folder; look takes one capture: name a file in it"
             )

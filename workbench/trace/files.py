@@ -398,21 +398,35 @@ def trace_files(path: str | os.PathLike[str]) -> list[Path]:
     """
     place = Path(path)
     if place.is_dir():
-        found = sorted(
-            file
-            for file in place.rglob("*.parquet")
-            if file.is_file() and not _is_aside(file.relative_to(place))
-        )
+        try:
+            found = sorted(
+                file
+                for file in files_in(place)
+                if file.suffix == ".parquet" and not _is_aside(file.relative_to(place))
+            )
+        except OSError as error:
+            raise TraceFileError(f"{error.filename}: {reason(error)}") from error
         if not found:
-            try:
-                os.scandir(place).close()  # of a folder that may not be read none is found either
-            except OSError as error:
-                raise TraceFileError(f"{place}: {reason(error)}") from error
             raise TraceFileError(f"{place}: no Parquet file (*.parquet) in this folder")
         return found
     if not place.exists():
         raise TraceFileError(f"{place}: no such file or folder")
     return [place]
+
+
+def files_in(folder: Path) -> Iterator[Path]:
+    """The files in a folder and in those in it.
+
+    Raises:
+        OSError: one of the folders may not be read, and none can tell what is in it.
+    """
+
+    def refused(error: OSError) -> None:
+        if not _is_aside(Path(error.filename).relative_to(folder)):
+            raise error
+
+    for place, _, names in os.walk(folder, onerror=refused):
+        yield from (file for name in names if (file := Path(place, name)).is_file())
 
 
 def _is_aside(file: Path) -> bool:

@@ -174,6 +174,23 @@ def test_what_was_done_before_a_stop_does_not_call_its_gates_open(desk, client):
     assert "open" not in scene(desk)["idea"]
 
 
+def test_a_stop_is_told_while_it_is_to_come_and_while_it_holds(desk, client):
+    """Whoever opens the gates, or closes them by hand, is not told of the stop before."""
+    told = lambda: scene(desk)["idea"]  # noqa: E731
+    assert "It will stop at: an end client to broker." in press(desk, "break", "end c2b")
+    for closed_by_hand in (False, True):
+        session = client.session()
+        if closed_by_hand:
+            press(desk, "hold")
+        session.end()
+        client.flush()
+        until(lambda: waiting(desk) == ["end"])
+        assert ("Stopped: an end client to broker." in told()) != closed_by_hand
+        assert ("It will stop at: an end client to broker." in told()) == closed_by_hand
+        assert "It will stop at: an end client to broker." in press(desk, "run")
+        assert "Stopped" not in told()
+
+
 def test_the_frame_that_met_a_stop_waits_at_the_gate_too(desk, client):
     """It was sent while the gate was open; nothing is held beyond a gate."""
     session = client.session()

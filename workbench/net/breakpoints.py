@@ -90,7 +90,7 @@ class Breakpoint:
         """The breakpoint in words."""
         way = "" if self.direction is None else f" {self.direction.words}"
         if self.sign is None:
-            return f"a {self.name}{way}"
+            return f"{'an' if self.name[0] in 'aeiou' else 'a'} {self.name}{way}"
         link = "" if self.link is None else f" of link {self.link}"
         return f"{self.name}{link} {self.sign} {self.value}{way}"
 

@@ -18,7 +18,6 @@ from .client import Client
 from .live_wire import BOTH, LiveWire, Stop
 
 LOOK_AGAIN_S = 0.005
-STOPS_SHOWN = 5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,7 +66,7 @@ class WirePicture:
         gone: the client's socket is closed; what it sent may still wait.
         gates: by direction, `c2b` and `b2c`.
         breakpoints: in words, in order.
-        stops: the breakpoints met so far, in words; the latest few.
+        stopped: the one that closed the gates as they are, in words; else empty.
     """
 
     connection: str
@@ -75,7 +74,7 @@ class WirePicture:
     gone: bool
     gates: dict[str, GatePicture]
     breakpoints: tuple[str, ...]
-    stops: tuple[str, ...]
+    stopped: str
 
 
 class FrozenWire:
@@ -242,7 +241,7 @@ class FrozenWire:
             gone=self._client.lost,
             gates=gates,
             breakpoints=tuple(str(point) for point in wire.breakpoints),
-            stops=tuple(stop.why for stop in list(wire.stops)[-STOPS_SHOWN:]),
+            stopped=wire.stopped,
         )
 
     def _shown(self, flight: Flight) -> Held:

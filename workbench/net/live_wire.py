@@ -45,6 +45,7 @@ class LiveWire(Wire):
         protocol: of the frames that it carries.
         breakpoints: where the wire stops by itself; change it through the methods.
         stops: the breakpoints met, the latest thousand.
+        stopped: the breakpoint, in words, that closed the gates as they are; else empty.
         passed: how many frames have arrived, by direction.
         octets_waiting: of the frames in flight, by direction.
         on_moved: called when a frame that had waited has arrived.
@@ -58,6 +59,7 @@ class LiveWire(Wire):
         self.protocol = protocol
         self.breakpoints: list[Breakpoint] = []
         self.stops: deque[Stop] = deque(maxlen=STOPS_KEPT)
+        self.stopped = ""
         self.passed = dict.fromkeys(Direction, 0)
         self.octets_waiting = dict.fromkeys(Direction, 0)
         self.on_moved: Callable[[], None] = _nothing
@@ -125,6 +127,7 @@ class LiveWire(Wire):
         for direction in directions:
             if not self.gate_closed(direction):
                 self.hold_direction(direction)
+                self.stopped = why
                 self._note("hold", direction, why=why)
         self.on_change()
 
@@ -135,6 +138,7 @@ class LiveWire(Wire):
             lane = self._lanes[direction]
             if lane.closed or lane.held:
                 freed += self.release_direction(direction)
+                self.stopped = ""
                 self._note("release", direction)
         self.on_change()
         return freed

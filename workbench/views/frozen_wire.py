@@ -248,7 +248,8 @@ class FrozenWire(StageWidget):
                 return say("done.freed", n=freed)
             return say("done.freed-way", n=freed, way=way_of(way))
         if name == "break":
-            return say("done.break", stop=wire.break_when(str(value)))
+            wire.break_when(str(value))
+            return ""
         if name == "clear":
             wire.clear_breakpoints()
             return say("done.no-stops")

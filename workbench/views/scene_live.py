@@ -174,13 +174,18 @@ def idea_of(live: Live) -> str:
     """Who is connected, and what waits."""
     if live.wire is None:
         return ""
-    waiting = sum(gate.waiting for gate in live.wire.gates.values())
-    if not waiting:
-        closed = any(gate.closed for gate in live.wire.gates.values())
-        return say("idea.none-waits" if closed else "idea.open")
-    told = say("idea.waits", n=waiting, next=directed(live.waiting[0]))
-    stops = live.wire.stops
-    return f"{say('idea.stopped', why=stops[-1])} {told}" if stops else told
+    wire, told = live.wire, []
+    if wire.stopped:
+        told.append(say("idea.stopped", why=wire.stopped))
+    waiting = sum(gate.waiting for gate in wire.gates.values())
+    if waiting:
+        told.append(say("idea.waits", n=waiting, next=directed(live.waiting[0])))
+    else:
+        closed = any(gate.closed for gate in wire.gates.values())
+        told.append(say("idea.none-waits" if closed else "idea.open"))
+    if wire.breakpoints and not wire.stopped:
+        told.append(say("idea.will-stop", points="; ".join(wire.breakpoints)))
+    return " ".join(told)
 
 
 def directed(frame: HeldFrame) -> str:

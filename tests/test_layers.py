@@ -77,6 +77,7 @@ MAY_IMPORT: dict[str, set[str]] = {
 FROM_TRACE = {
     "analysis.ingest": None,
     "analysis.parts": None,
+    "analysis.places": {"workbench.trace.files"},
     "analysis.reading": {f"workbench.trace.{name}" for name in ("schema", "checks", "files")},
     "analysis": {"workbench.trace.schema"},
 }
@@ -111,7 +112,7 @@ ONLY_IN: dict[str, set[str]] = {
     },
     # A run is a pure function. What it draws comes of its seed, and so do a mystery's parameters.
     "random": {"scenarios.run", "exercises.mystery"},
-    "secrets": {"net", "trace.files"},  # there: the name of a file that is not yet whole
+    "secrets": {"net", "trace.whole"},  # there: the name of a file that is not yet whole
     "threading": {"net", "analysis"},
     # In a trace: the way of its tables to the disk, beside the run that makes them.
     "concurrent": {"net"},

@@ -167,10 +167,14 @@ def test_a_place_that_may_only_be_read_is_named_as_it_was_given(
     assert main(["run", "--code", code, "-o", "t.parquet"]) == 0
     capsys.readouterr()
 
-    def refused(dir: str, prefix: str) -> tuple[int, str]:
-        raise OSError(errno.EROFS, "Read-only file system", f"{dir}/{prefix}0")
+    really = os.open
 
-    monkeypatch.setattr("workbench.views.static_html.tempfile.mkstemp", refused)
+    def refused(path: str, *more: int) -> int:
+        if "x.html" in os.fspath(path):
+            raise OSError(errno.EROFS, "Read-only file system", str(path))
+        return really(path, *more)
+
+    monkeypatch.setattr("workbench.trace.whole.os.open", refused)
     line = f"workbench {command}: x.html: Read-only file system"
     assert failure(capsys, command, "t.parquet", "-o", "x.html") == (1, line)
 

@@ -258,7 +258,7 @@ def test_where_nothing_can_be_written_the_answers_stay_in_memory_until_it_can(fi
     log = kernel(file)
     log.record("01/a", 1, True)
 
-    def full(*_: object) -> None:
+    def full(*_: object, **__: object) -> None:
         raise OSError(28, "No space left on device")
 
     with monkeypatch.context() as patch:

@@ -1,6 +1,5 @@
-"""Where a learner's files lie, and that writing one is done whole or not at all."""
+"""Where a learner's files lie."""
 
-import os
 from pathlib import Path
 
 import pytest
@@ -8,22 +7,7 @@ import pytest
 from workbench.exercises import shared_file
 from workbench.exercises.progress import Progress, standard_file
 from workbench.exercises.progress_view import ProgressView
-from workbench.exercises.shared_file import standard_folder, write_whole
-
-
-def test_a_write_that_fails_leaves_the_file_as_it_was(tmp_path, monkeypatch):
-    """Whole or not at all: no half file, no leftover."""
-    target = tmp_path / "progress.jsonl"
-    target.write_text("old")
-
-    def fail(*_: object) -> None:
-        raise OSError(5, "Input/output error")
-
-    monkeypatch.setattr(os, "replace", fail)
-    with pytest.raises(OSError, match="Input/output"):
-        write_whole(target, "new")
-    assert target.read_text() == "old"
-    assert list(tmp_path.iterdir()) == [target]
+from workbench.exercises.shared_file import standard_folder
 
 
 @pytest.fixture

@@ -6,12 +6,12 @@ import base64
 import errno
 import gzip
 import json
+import os
 import re
 
 import pytest
 
 from workbench.scenarios import run
-from workbench.views import static_html
 from workbench.views.scene import scene
 from workbench.views.stage_page import export, stage_page, telling_step
 from workbench.views.static_html import asset
@@ -53,7 +53,7 @@ def test_a_failed_export_leaves_what_was_there(granted, tmp_path, monkeypatch):
     def fail(*_names):
         raise OSError(errno.ENOSPC, "disk full")
 
-    monkeypatch.setattr(static_html.os, "replace", fail)
+    monkeypatch.setattr(os, "replace", fail)
     with pytest.raises(OSError, match="disk full"):
         export(granted, path)
     assert path.read_text() == "earlier"

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import argparse
-from bisect import bisect_left, bisect_right
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 from .console import WRONG_USAGE, CommandError, Progress, add_run, add_trace, say
-from .places import one_run, output_file
+from .places import output_file, read_from
 from .testing import EXPECTS, as_test
+
+if TYPE_CHECKING:
+    from workbench.trace.schema import Row
 
 LONGEST_NAME = 200
 """Of a file; what is longer is a share code."""
@@ -58,6 +60,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def command(arguments: argparse.Namespace) -> int:
     """Read, choose, write."""
+    from workbench.trace.cut import pieces_of, run_of
+
     target = output_file(arguments.output, (".html", ".pcapng", ".py"), [arguments.trace])
     if arguments.title and target.suffix.lower() != ".html":
         raise CommandError("--title is for a page: a name ending in .html", WRONG_USAGE)
@@ -65,18 +69,20 @@ def command(arguments: argparse.Namespace) -> int:
         return _test(target, arguments)
     if arguments.expect:
         raise CommandError("--expect is for a test: a name ending in .py", WRONG_USAGE)
-    rows = one_run(arguments.trace, arguments.run)
-    first, end = _places(rows, arguments.first, arguments.last)
-    if target.suffix.lower() == ".html":
-        _page(target, rows, first, end, arguments.title)
-    else:
-        _capture(target, rows[first:end])
+    with read_from(arguments.trace):
+        run, pieces = run_of(arguments.trace, arguments.run), pieces_of(arguments.trace)
+        first, last = _slice(pieces.bounds(run), arguments.first, arguments.last)
+        if target.suffix.lower() == ".html":
+            count = sum(len(part) for part in pieces.chosen(run, first, last + 1, ("run", "seq")))
+            _page(target, arguments, run, first, last, count)
+        else:
+            _capture(target, pieces.rows(run, first, last + 1))
     return 0
 
 
 def _test(target: Path, arguments: argparse.Namespace) -> int:
     """A run as a test."""
-    from workbench.views.static_html import write_page
+    from workbench.trace.whole import write_whole
 
     from .running import of_code
 
@@ -95,47 +101,48 @@ def _test(target: Path, arguments: argparse.Namespace) -> int:
     arguments.settings = arguments.acts = arguments.config = []
     run, _ = of_code(arguments)
     text = as_test(run, arguments.expect)
-    write_page(text, target)
+    write_whole(target, text)
     say(f"{target}: {text.count('def test_')} tests; run them with pytest {target}")
     return 0
 
 
-def _places(rows: list[Any], first: int | None, last: int | None) -> tuple[int, int]:
-    """Place of the slice's first row, and the place after its last.
+def _slice(bounds: tuple[int, int], first: int | None, last: int | None) -> tuple[int, int]:
+    """`seq` of the first and the last row that are wanted.
 
     Raises:
-        CommandError: if the slice is empty or outside the trace.
+        CommandError: none is, or they are outside the run.
     """
-    low, high = rows[0].seq, rows[-1].seq
+    low, high = bounds
     first = low if first is None else first
     last = high if last is None else last
     if not low <= first <= last <= high:
         raise CommandError(
             f"steps {first} to {last}: legal: {low} to {high}, the first first", WRONG_USAGE
         )
-    seqs = [row.seq for row in rows]  # rows may be lost: their numbers are no places
-    return bisect_left(seqs, first), bisect_right(seqs, last)
+    return first, last
 
 
-def _page(target: Path, rows: list[Any], first: int, end: int, title: str) -> None:
-    from workbench.trace.cut import cut_rows
+def _page(
+    target: Path, arguments: argparse.Namespace, run: str, first: int, last: int, count: int
+) -> None:
+    from workbench.trace.cut import cut
     from workbench.views import scene
     from workbench.views.opening import told
     from workbench.views.stage_page import export
 
-    if end - first > scene.MOST_ROWS:
+    if count > scene.MOST_ROWS:
         raise CommandError(
-            f"{end - first:,} rows are too many for a page (at most {scene.MOST_ROWS:,}):"
-            f" choose some with --from and --to, from {rows[first].seq} to {rows[end - 1].seq}",
+            f"{count:,} rows are too many for a page (at most {scene.MOST_ROWS:,}):"
+            f" choose some with --from and --to, from {first} to {last}",
             WRONG_USAGE,
         )
     with Progress("making the page"):
-        part, note = told(cut_rows(rows, rows[first].seq, first=first, end=end))
-        export(part, target, title=title, note=note)
-    say(f"{target}: {end - first:,} rows, {target.stat().st_size:,} octets")
+        part, note = told(cut(arguments.trace, first, run, upto=last))
+        export(part, target, title=arguments.title, note=note)
+    say(f"{target}: {count:,} rows, {target.stat().st_size:,} octets")
 
 
-def _capture(target: Path, rows: list[Any]) -> None:
+def _capture(target: Path, rows: list[Row]) -> None:
     from workbench.trace.pcapng_out import ExportError, export
 
     with Progress("making the capture"):

@@ -234,9 +234,9 @@ def command(arguments: argparse.Namespace) -> int:
     except LookError as error:
         raise CommandError(str(error)) from None
     if target is not None:
-        from workbench.views.static_html import write_page
+        from workbench.trace.whole import write_whole
 
-        write_page(found.page(), target)
+        write_whole(target, found.page())
         say(f"{target}: {target.stat().st_size:,} octets; {found.story.headline}")
         return 0
     for line in found.text():

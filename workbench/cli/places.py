@@ -9,9 +9,7 @@ import time
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from itertools import groupby
 from pathlib import Path
-from typing import Any
 
 from .console import WRONG_USAGE, CommandError
 
@@ -64,19 +62,23 @@ def aside() -> Iterator[Path]:
         yield Path(folder)
 
 
-def trace_runs(text: str) -> Iterator[tuple[str, Iterator[Any]]]:
-    """The runs in a trace, one after the other, each with its rows; a batch at a time in memory.
+@contextmanager
+def read_from(text: str) -> Iterator[None]:
+    """For what reads a trace.
 
     Raises:
-        CommandError: if it is no trace; a capture is told how to become one.
+        CommandError: it is no trace (a capture is told how to become one), or what was asked for is
+            not in it.
     """
-    from workbench.trace import files
+    from workbench.trace.cut import StepError
+    from workbench.trace.files import TraceFileError
 
     refuse_capture(text)
     try:
-        rows = files.iter_rows(text)
-        yield from groupby(rows, key=lambda row: row.run)
-    except files.TraceFileError as error:
+        yield
+    except StepError as error:
+        raise CommandError(str(error), WRONG_USAGE) from None
+    except TraceFileError as error:
         raise CommandError(str(error)) from None
 
 
@@ -109,27 +111,3 @@ def is_capture(path: Path, *, packed: bool = False) -> bool:
         with suppress(zlib.error):
             first = zlib.decompressobj(wbits=_OF_GZIP).decompress(first, 4)
     return first[:4] == _PCAPNG or first[:4] in _PCAP
-
-
-def one_run(text: str, name: str | None) -> list[Any]:
-    """All rows of one run of a trace; which one must be said where there are several.
-
-    Raises:
-        CommandError: if it is no trace, or the run is not in it or not clear.
-    """
-    names: list[str] = []
-    chosen: list[Any] = []
-    for run, rows in trace_runs(text):
-        if name in (run, None) and not chosen:
-            chosen = list(rows)
-        names.append(run)
-    if name is not None and name not in names:
-        raise CommandError(
-            f"{text}: no run {name!r} in it; there are: {', '.join(names)}", WRONG_USAGE
-        )
-    if name is None and len(names) > 1:
-        raise CommandError(
-            f"{text}: holds {len(names)} runs; choose one with --run: {', '.join(names)}",
-            WRONG_USAGE,
-        )
-    return chosen

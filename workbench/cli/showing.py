@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Iterator
+from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 from .console import WRONG_USAGE, CommandError, add_run, add_trace
-from .places import refuse_capture, trace_runs
+from .places import read_from
 
 if TYPE_CHECKING:
     from workbench.trace.cut import Cut
@@ -44,6 +45,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def command(arguments: argparse.Namespace) -> int:
     """Print."""
+    from workbench.trace.files import iter_rows
     from workbench.trace.transcript import transcript
 
     if arguments.around < 0:
@@ -53,13 +55,14 @@ def command(arguments: argparse.Namespace) -> int:
             print(line)
         return 0
     found = []
-    for name, run in trace_runs(arguments.trace):
-        found.append(name)
-        if arguments.run not in (None, name):
-            continue
-        print(f"run {printable(name)}")
-        for line in transcript(run):
-            print(line)
+    with read_from(arguments.trace):
+        for name, run in groupby(iter_rows(arguments.trace), key=lambda row: row.run):
+            found.append(name)
+            if arguments.run not in (None, name):
+                continue
+            print(f"run {printable(name)}")
+            for line in transcript(run):
+                print(line)
     if arguments.run is not None and arguments.run not in found:
         raise CommandError(
             f"no run {arguments.run!r} in it; there are: {', '.join(found)}", WRONG_USAGE
@@ -73,16 +76,10 @@ def cut_at(arguments: argparse.Namespace) -> Cut:
     Raises:
         CommandError: it is no trace, or the run or the step is not in it.
     """
-    from workbench.trace.cut import StepError, cut
-    from workbench.trace.files import TraceFileError
+    from workbench.trace.cut import cut
 
-    refuse_capture(arguments.trace)
-    try:
+    with read_from(arguments.trace):
         return cut(arguments.trace, arguments.at, arguments.run, around=arguments.around)
-    except StepError as error:
-        raise CommandError(str(error), WRONG_USAGE) from None
-    except TraceFileError as error:
-        raise CommandError(str(error)) from None
 
 
 def step(cut: Cut, around: int | None = None) -> Iterator[str]:

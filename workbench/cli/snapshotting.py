@@ -71,10 +71,10 @@ def command(arguments: argparse.Namespace) -> int:
     for line in found.unread:
         say(f"not read: {line}")
     if target is not None:
+        from workbench.trace.whole import write_whole
         from workbench.views.scene_snapshot import snapshot_scene
         from workbench.views.stage_page import stage_page
-        from workbench.views.static_html import write_page
 
-        write_page(stage_page(snapshot_scene(found), 0), target)
+        write_whole(target, stage_page(snapshot_scene(found), 0))
         say(f"{target}: {target.stat().st_size:,} octets")
     return 0

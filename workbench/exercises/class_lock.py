@@ -18,11 +18,12 @@ from functools import cache
 from pathlib import Path
 
 from workbench.lessons.table import lesson_numbered, words_of
+from workbench.trace.whole import write_whole
 
 from .codes import CodeError, grouped, number_of, spelled
 from .headings import sections_of
 from .question import say
-from .shared_file import SharedFile, standard_folder, write_whole
+from .shared_file import SharedFile, standard_folder
 
 LENGTH = 6
 FILE_NAME = "class.json"
@@ -141,7 +142,7 @@ def _keep(locks: dict[str, int]) -> None:
         return
     file.parent.mkdir(parents=True, exist_ok=True)
     with SharedFile(file).locked():
-        write_whole(file, json.dumps(locks, sort_keys=True) + "\n")
+        write_whole(file, json.dumps(locks, sort_keys=True) + "\n", private=True)
 
 
 __all__ = ["class_code", "obstacle", "open_now", "section_code", "unlock_all"]

@@ -24,8 +24,9 @@ from typing import TYPE_CHECKING, Any
 import traitlets
 
 from workbench import notebook
+from workbench.trace.whole import write_whole
 
-from .shared_file import ProgressError, SharedFile, say, standard_folder, write_whole
+from .shared_file import ProgressError, SharedFile, say, standard_folder
 
 if TYPE_CHECKING:
     from workbench.scenarios.branches import Branches
@@ -70,7 +71,7 @@ class BranchFile:
             desks, problem = self._read()
             change(desks)
             whole = {"format": FORMAT, "version": VERSION, "desks": desks}
-            write_whole(file, json.dumps(whole, indent=1, ensure_ascii=False) + "\n")
+            write_whole(file, json.dumps(whole, indent=1, ensure_ascii=False) + "\n", private=True)
         return problem
 
     def _read(self) -> tuple[dict[str, Any], str]:

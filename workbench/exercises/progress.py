@@ -35,6 +35,7 @@ from msgspec import Meta
 from msgspec.structs import replace
 
 from workbench.languages import declared, words
+from workbench.trace.whole import write_whole
 
 from .shared_file import (
     HOME_VARIABLE,
@@ -43,7 +44,6 @@ from .shared_file import (
     folders,
     say,
     standard_folder,
-    write_whole,
 )
 
 FILE_NAME, OLDER_NAME = "progress.jsonl", "progress.json"
@@ -449,7 +449,7 @@ class Progress:
                     change()
                     change = None
                 if file is not None and self._lines.text() != there:
-                    write_whole(file, self._lines.text())
+                    write_whole(file, self._lines.text(), private=True)
             self._failure = ""
         except (OSError, ProgressError) as error:
             if change is not None:

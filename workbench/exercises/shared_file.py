@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import os
 import sys
-import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -102,25 +101,6 @@ def _try_lock(handle: int) -> bool:
     except OSError:
         return True  # a file system without locks: the write in one step must do
     return True
-
-
-def write_whole(target: Path, text: str) -> None:
-    """Write a file, whole or not at all.
-
-    Raises:
-        OSError: if it cannot be written there.
-    """
-    handle, part = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8", newline="\n") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(part, target)
-    except BaseException:
-        with suppress(OSError):
-            os.unlink(part)
-        raise
 
 
 def standard_folder() -> Path | None:

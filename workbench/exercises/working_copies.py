@@ -18,8 +18,9 @@ from pathlib import Path
 from typing import Any
 
 from workbench.languages import prose
+from workbench.trace.whole import write_whole
 
-from .shared_file import FOLDER, INDEX, NOTEBOOKS, beside_notebooks, say, write_whole
+from .shared_file import FOLDER, INDEX, NOTEBOOKS, beside_notebooks, say
 
 KEY = "amqp_flow_workbench"
 """Name of our part of a copy's metadata."""
@@ -56,7 +57,7 @@ def make_copies(root: Path, *, renew: bool = False) -> list[str]:
             now, before = f"{FOLDER}/{copy.name}", f"{FOLDER}/{kept.name}"
             told.append(say("copies.renewed", lesson=lesson.name, now=now, before=before))
         copy.parent.mkdir(exist_ok=True)
-        write_whole(copy, _copied(lesson))
+        write_whole(copy, _copied(lesson), private=True)
     return told
 
 

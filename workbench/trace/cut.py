@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from .pieces import Pieces
 
 __all__ = [
-    "ABOUT", "AROUND", "Cut", "Earlier", "Following", "StepError", "cut", "cut_rows", "place_of",
-    "run_of",
+    "ABOUT", "AROUND", "Cut", "Earlier", "Following", "StepError", "cut", "cut_rows", "pieces_of",
+    "place_of", "run_of",
 ]  # fmt: skip
 
 AROUND = 200
@@ -117,31 +117,40 @@ class Cut:
 
 
 def cut(
-    path: str | os.PathLike[str], seq: int, run: str | None = None, *, around: int = AROUND
+    path: str | os.PathLike[str],
+    seq: int,
+    run: str | None = None,
+    *,
+    around: int = AROUND,
+    upto: int | None = None,
 ) -> Cut:
-    """The rows round one row of a trace.
+    """The rows round one row of a trace, or from one to another.
 
     Args:
         path: a Parquet file, or a folder of them.
         seq: the row.
         run: which run; may be left out where there is one.
         around: so many rows before and after it, where there are.
+        upto: the last of the rows from `seq` on that are wanted instead; either may be lost.
 
     Raises:
         TraceFileError: it is no trace.
         StepError: the run is not in it, or not said where there are several; it has no such row.
     """
-    pieces, kept = _opened(os.fspath(path), _signature(path))
+    pieces, kept = _opened(path)
     name = run_of(path, run)
     first_seq, last_seq = pieces.bounds(name)
     if not first_seq <= seq <= last_seq:
         raise StepError(
             f"{path}: row {seq} is not in this trace; legal: {first_seq} to {last_seq} (run {name})"
         )
-    first = max(first_seq, seq - around)
+    first = max(first_seq, seq - around) if upto is None else seq
+    last = min(last_seq, seq + around) if upto is None else upto
     warm = max(first_seq, first - WARM_ROWS)
     folding = _folded(pieces, kept.setdefault(name, []), name, warm)
-    rows = pieces.rows(name, warm, min(last_seq, seq + around) + 1)
+    rows = pieces.rows(name, warm, last + 1)
+    if upto is not None:
+        seq = next((row.seq for row in rows if row.seq >= first), seq)
     if all(row.seq != seq for row in rows):
         raise StepError(f"{path}: row {seq} is missing in run {name}: rows were lost there")
     explainer = Explainer(folding.state(), folding.memory())
@@ -246,13 +255,22 @@ class Following:
         )  # fmt: skip
 
 
+def pieces_of(path: str | os.PathLike[str]) -> Pieces:
+    """The trace as pieces that can be read alone.
+
+    Raises:
+        TraceFileError: it is no trace.
+    """
+    return _opened(path)[0]
+
+
 def run_of(path: str | os.PathLike[str], run: str | None) -> str:
     """The run that is meant: the one that is named, or the only one.
 
     Raises:
         StepError: there is no such run, or there are several and none is named.
     """
-    pieces, _kept = _opened(os.fspath(path), _signature(path))
+    pieces = pieces_of(path)
     if run is not None and pieces.has(run):
         return run
     names = pieces.runs()
@@ -273,9 +291,8 @@ def place_of(path: str | os.PathLike[str], run: str, values: Mapping[str, Any]) 
         run: the run.
         values: the row of the answer.
     """
-    pieces, _kept = _opened(os.fspath(path), _signature(path))
     about = {name: values[name] for name in ABOUT if values.get(name) is not None}
-    return pieces.first(run, about, int(values.get("window_start_us") or 0))
+    return pieces_of(path).first(run, about, int(values.get("window_start_us") or 0))
 
 
 # -- what is before -------------------------------------------------------------------------------
@@ -342,8 +359,12 @@ def _signature(path: str | os.PathLike[str]) -> _Signature:
     return tuple(found)
 
 
+def _opened(path: str | os.PathLike[str]) -> tuple[Pieces, dict[str, list[tuple[int, Before]]]]:
+    return _kept(os.fspath(path), _signature(path))
+
+
 @lru_cache(maxsize=TRACES_KEPT)
-def _opened(path: str, signature: _Signature) -> tuple[Pieces, dict[str, list[tuple[int, Before]]]]:
+def _kept(path: str, signature: _Signature) -> tuple[Pieces, dict[str, list[tuple[int, Before]]]]:
     from .pieces import Pieces
 
     return Pieces(path, [file for file, _size, _time in signature]), {}

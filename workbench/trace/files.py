@@ -6,7 +6,6 @@ Only this module and the importers know Arrow, and they load it when they are ca
 from __future__ import annotations
 
 import os
-import secrets
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import cache, lru_cache
@@ -18,6 +17,7 @@ from typing import Any, Self
 from workbench.notebook import PlainError
 
 from .schema import COLUMN_NAMES, STRUCT_COLUMNS, Row, arrow_schema, fitted, misfit
+from .whole import part_of
 
 BATCH_ROWS = 20_000
 _TUPLES = ("unknown", "brakes")
@@ -161,7 +161,7 @@ class TraceWriter:
         self._waiting: list[Row] = []
         self._tables: list[Any] = []  # of the next group
         self._rows_in_tables = self._octets_in_tables = 0
-        self._part = self.path.with_name(f".{self.path.name}.{secrets.token_hex(4)}.part")
+        self._part = part_of(self.path)
         self._stream: Any = None
         self._writer: Any = None
 

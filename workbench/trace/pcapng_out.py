@@ -9,10 +9,8 @@ are those of the trace, from the packet clock of a capture, or from 2020-01-01 f
 from __future__ import annotations
 
 import os
-import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 from workbench.amqp010.errors import LocalProtocolError as MisfitError010
 from workbench.amqp091.errors import AmqpError as AmqpError091
@@ -22,6 +20,7 @@ from workbench.trace.flatten import PROTOCOL_HEADER
 from workbench.trace.packet_out import Address, PcapngWriter, TcpTalk
 from workbench.trace.rebuild import RebuildError, item_of
 from workbench.trace.schema import CLIENT, FRAME_COLUMNS, OBSERVED, SENT, Row
+from workbench.trace.whole import written_whole
 from workbench.trace.wire_items import codec_of
 
 __all__ = ["ExportError", "ExportResult", "export"]
@@ -54,7 +53,7 @@ class ExportResult:
     rebuilt: int
 
 
-def export(rows: Sequence[Row], path: str | Path) -> ExportResult:
+def export(rows: Sequence[Row], path: str | os.PathLike[str]) -> ExportResult:
     """Writes the frames of a trace as pcapng; the file appears whole or not at all.
 
     Args:
@@ -68,19 +67,11 @@ def export(rows: Sequence[Row], path: str | Path) -> ExportResult:
     frames = _one_row_per_frame(rows)
     if not frames:
         raise ExportError("the trace has no frames to export")
-    path = Path(path)
-    part = ""
     try:
-        with tempfile.NamedTemporaryFile(dir=path.parent, prefix=".part-", delete=False) as stream:
-            part = stream.name
-            result = _write(frames, PcapngWriter(stream))  # type: ignore[arg-type]
-        os.replace(part, path)
+        with written_whole(path) as file:
+            return _write(frames, PcapngWriter(file))
     except OSError as error:
         raise ExportError(f"{path}: {error.strerror or error}") from None
-    finally:
-        if part and os.path.exists(part):
-            os.unlink(part)
-    return result
 
 
 def _one_row_per_frame(rows: Sequence[Row]) -> list[Row]:

@@ -9,9 +9,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from workbench.trace.whole import write_whole
+
 from .scene import scene
 from .stage_page import stage_page
-from .static_html import asset, write_page
+from .static_html import asset
 from .stills import say
 
 
@@ -54,7 +56,7 @@ class Handout:
 
     def save(self, path: str | os.PathLike[str]) -> Path:
         """Write the page, to be printed from a browser."""
-        return write_page(self.page, path)
+        return write_whole(path, self.page)
 
     def __str__(self) -> str:
         return "\n".join([self.title, *(f"- {fact}" for fact in self.facts), self.formula])

@@ -15,8 +15,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from workbench.trace.whole import write_whole
+
 from .scene import packed
-from .static_html import asset, stage_module, standing_alone, write_page
+from .static_html import asset, stage_module, standing_alone
 from .stills import say
 
 _BODY = """<div id="presenter"><p>{needs}</p></div>
@@ -95,7 +97,7 @@ class Presentation:
 
     def save(self, path: str | os.PathLike[str]) -> Path:
         """Write the page; `FILE.html#section=4` opens at section 4."""
-        return write_page(self.page, path)
+        return write_whole(path, self.page)
 
     def __str__(self) -> str:
         asked = [slide.question["text"] for slide in self.slides if slide.question is not None]

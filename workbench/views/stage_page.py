@@ -8,8 +8,10 @@ import os
 from pathlib import Path
 from typing import Any
 
+from workbench.trace.whole import write_whole
+
 from .scene import packed, scene
-from .static_html import asset, stage_module, standing_alone, write_page
+from .static_html import asset, stage_module, standing_alone
 from .stills import say
 
 _BODY = """{above}<main id="stage">
@@ -82,4 +84,4 @@ def export(run: Any, path: str | os.PathLike[str], *, title: str = "", note: str
     Returns:
         The path written.
     """
-    return write_page(stage_page(scene(run, title=title, note=note)), path)
+    return write_whole(path, stage_page(scene(run, title=title, note=note)))

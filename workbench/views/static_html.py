@@ -6,11 +6,8 @@ import base64
 import hashlib
 import html
 import json
-import os
-import tempfile
 from functools import cache
 from importlib import resources
-from pathlib import Path
 
 from workbench.languages import language, words
 
@@ -70,26 +67,3 @@ def digest(text: str) -> str:
     """The source of a Content-Security-Policy that allows this text alone."""
     digest = hashlib.sha256(text.encode("utf-8")).digest()
     return f"'sha256-{base64.b64encode(digest).decode('ascii')}'"
-
-
-def write_page(text: str, path: str | os.PathLike[str]) -> Path:
-    """Write a page, whole or not at all; an existing file is replaced.
-
-    Raises:
-        OSError: it cannot be written; it names this file.
-    """
-    target = Path(path)
-    try:
-        handle, name = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent or ".")
-        try:
-            with os.fdopen(handle, "w", encoding="utf-8") as file:
-                file.write(text)
-            os.chmod(name, 0o644)
-            os.replace(name, target)
-        except BaseException:
-            Path(name).unlink(missing_ok=True)
-            raise
-    except OSError as error:
-        error.filename = str(target)
-        raise
-    return target

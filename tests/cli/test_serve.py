@@ -100,7 +100,9 @@ def test_what_cannot_be_served_is_told_in_one_line(capsys, tmp_path):
     refused(capsys, "--trace", pem, code=1, telling="takes a folder")
     refused(capsys, "--forward", "http://x", code=1, telling="amqps://host:port")
     refused(capsys, "--forward", "x", "--user", "a:b", code=2, telling="with --forward legal")
+    refused(capsys, "--forward", "x", "--preset", "spec", code=2, telling="with --forward legal")
     refused(capsys, "--forward-ca", pem, code=2, telling="needs --forward")
+    refused(capsys, "--queue", "", code=2, telling="a queue needs a name")
     refused(capsys, "--forward", "amqps://x", "--forward-ca", pem, code=1, telling="x.pem")
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]

@@ -127,9 +127,11 @@ def test_a_disk_that_takes_nothing_is_told_and_loses_nothing(tmp_path):
     spool.put(1)
     until(lambda: spool.problem is not None)
     assert "no space" in str(spool.problem)
+    assert [spool.news(), spool.news()] == [["rows wait in memory: no space left on device"], []]
     spool.put(2)
     full = False
     until(lambda: spool.written == 2)
+    assert [spool.news(), spool.news()] == [[f"{tmp_path}: rows are written again"], []]
     spool.put(3)
     spool.close()
     assert written == [1, 2, 3]

@@ -126,6 +126,18 @@ def test_what_cannot_be_looked_at_is_told_in_one_line(url, telling):
         snapshot(url, http=NOBODY)
 
 
+@pytest.mark.parametrize(
+    ("user", "host", "telling"),
+    [("ann:wrong", "/", "ACCESS_REFUSED"), ("ann:right", "/nowhere", "virtual host")],
+)
+def test_a_broker_that_refuses_is_told(user, host, telling):
+    """The wrong user, and a virtual host that is not there: nothing was looked at."""
+    with serve("rmq4.3", queues=["q"], users={"ann": "right"}) as server:
+        url = server.url.replace("://", f"://{user}@") + host
+        with pytest.raises(SnapshotError, match=telling):
+            snapshot(url, ["q"], http=NOBODY)
+
+
 def test_the_command_tells_draws_and_lists_what_it_did_not_read(capsys, tmp_path, monkeypatch):
     """A table and advice on stdout, the rest on stderr, a page with -o."""
     monkeypatch.chdir(tmp_path)

@@ -4,6 +4,8 @@ import pytest
 
 from tests.scenarios.ledgers import standing
 from workbench import serial
+from workbench.capture.importer import import_capture
+from workbench.folds.violations import violations
 from workbench.scenarios import ActionError, ParameterError, run
 from workbench.scenarios.link_model import (
     FLOW_ARRIVES,
@@ -15,6 +17,7 @@ from workbench.scenarios.race import ACT_OF_MOVE, FlowPlan, plans_of, race
 from workbench.scenarios.sandbox import guarded
 from workbench.scenarios.schedules import play
 from workbench.trace.explain import OTHER_RULE, explain
+from workbench.trace.pcapng_out import export
 from workbench.trace.transcript import transcript
 
 ARTICLE = {"grants": (6,), "first_credit": 3, "initial_delivery_count": 20}
@@ -209,3 +212,17 @@ def test_a_wrong_rule_s_row_tells_what_the_rule_would_have_given(rule):
     assert f"By 2.6.7 it may now send 5 messages; this one takes {credit}" in told.sentence
     line = list(transcript(played.rows))[-1]
     assert line.endswith(f"sender's credit 2 → {credit}  [{told.formula}]")
+
+
+def test_a_capture_says_of_a_message_that_there_was_no_credit_for_it(tmp_path):
+    """It used to spend a credit that was not there, in the words of any other message."""
+    schedule = [SEND_FLOW, SEND_FLOW, FLOW_ARRIVES, FLOW_ARRIVES, SEND_TRANSFER, SEND_TRANSFER]
+    path = tmp_path / "overrun.pcapng"
+    export(play(schedule, grants=(1, 1), rule="add").rows, path)
+    rows = import_capture(path).rows
+    messages = [
+        told for row, told in zip(rows, explain(rows), strict=True) if row.kind == "transfer"
+    ]
+    assert ["uses one credit" in told.sentence for told in messages] == [True, False]
+    assert "the flows seen so far give no credit for it" in messages[1].sentence
+    assert messages[1].seq == violations(rows)[0]["seq"]

@@ -69,7 +69,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--host", default="127.0.0.1", metavar="H", help="address to listen on (%(default)s)"
     )
-    parser.add_argument("--preset", default="spec", metavar="P", help="default numbers (spec)")
+    parser.add_argument("--preset", metavar="P", help="default numbers (spec)")
     add_config(parser)
     parser.add_argument(
         "--queue",
@@ -169,7 +169,9 @@ def _start(arguments: argparse.Namespace) -> Any:
 def _broker(arguments: argparse.Namespace, kept: Any, options: dict[str, Any]) -> Any:
     if arguments.forward_ca:
         raise CommandError("--forward-ca needs --forward amqps://...", WRONG_USAGE)
-    preset = preset_configured(arguments.preset, arguments.config)
+    if "" in arguments.queues:
+        raise CommandError("--queue: a queue needs a name", WRONG_USAGE)
+    preset = preset_configured(arguments.preset or "spec", arguments.config)
     users = dict(_user(text) for text in arguments.users) or None
     from workbench.net import LiveBroker
 
@@ -177,10 +179,10 @@ def _broker(arguments: argparse.Namespace, kept: Any, options: dict[str, Any]) -
 
 
 def _proxy(arguments: argparse.Namespace, kept: Any, options: dict[str, Any]) -> Any:
-    if arguments.users or arguments.queues or arguments.config:
+    if arguments.preset or arguments.users or arguments.queues or arguments.config:
         raise CommandError(
-            "--user, --queue and --config are the other broker's business; with --forward legal:"
-            " none of them",
+            "--preset, --user, --queue and --config are the other broker's business; with --forward"
+            " legal: none of them",
             WRONG_USAGE,
         )
     if arguments.forward_ca:

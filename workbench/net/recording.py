@@ -76,6 +76,7 @@ class Spool:
         self.written = 0
         self.dropped = 0
         self.problem: Exception | None = None
+        self._told = False  # of the problem
         self._pack = pack
         self._write = write
         self._prepare = prepare
@@ -98,6 +99,18 @@ class Spool:
                 self.dropped += 1
             else:
                 self._new.append(row)
+
+    def news(self) -> list[str]:
+        """That rows cannot be written, or can again, if that is new since the last call."""
+        problem = self.problem
+        if self._told == (problem is not None):
+            return []
+        self._told = problem is not None
+        return [
+            f"rows wait in memory: {problem}"
+            if self._told
+            else f"{self.folder}: rows are written again"
+        ]
 
     def close(self) -> None:
         """Write what waits and end the thread; closing twice is harmless."""

@@ -77,11 +77,13 @@ class ServerHandle(ABC, Generic[ServerT]):
         """
 
     def news(self) -> list[str]:
-        """What happened to connections since the last call, in words."""
+        """What happened to connections, and to the trace, since the last call, in words."""
         fresh = []
         with contextlib.suppress(IndexError):
             while True:
                 fresh.append(self.listener.news.popleft())
+        if self.recording is not None and self.recording.spool is not None:
+            fresh += self.recording.spool.news()
         return fresh
 
     # -- wires ------------------------------------------------------------------------------

@@ -19,6 +19,7 @@ from typing import Any
 from urllib.parse import quote, unquote, urlsplit
 
 from workbench.amqp091.connection import Connection
+from workbench.amqp091.errors import ReplyCode
 from workbench.amqp091.events import Event, MethodReceived
 from workbench.amqp091.frame import FrameReader, encode_item
 from workbench.amqp091.methods import (
@@ -297,6 +298,11 @@ class _Asking:
                     self._amqp.answer(event)
                     self._heard(event)
                 self._reader.frame_max = self._amqp.frame_max
+        said = self._amqp.error
+        if said is not None and said.reply_code != ReplyCode.REPLY_SUCCESS:
+            if not self._found.broker:
+                raise OSError(said.reply_text)
+            self._found.unread += [f"queue {name}: {said.reply_text}" for name in self._queues]
 
     def _emit(self, item: Any) -> None:
         self._socket.sendall(encode_item(item))

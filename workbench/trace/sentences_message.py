@@ -36,7 +36,11 @@ def _message_leaves(moment: Moment) -> str:
     sender, receiver = author(moment), reader(moment)
     observed = moment.row.event == OBSERVED
     key = "begins" if moment.frame.get("more") else "passes" if observed else "sends"
-    text = f"{say(f'leaves.{key}', sender=sender, which=_which(moment))}{_left(moment)}."
+    credit = moment.before.get("link_credit")
+    if credit is not None and credit <= 0:
+        text = f"{say(f'leaves.{key}-without', sender=sender, which=_which(moment))}."
+    else:
+        text = f"{say(f'leaves.{key}', sender=sender, which=_which(moment))}{_left(moment)}."
     if moment.frame.get("settled"):
         text += say("transfer.settled")
     flying = moment.messages_flying

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from workbench.amqp091 import values as v091
 from workbench.amqp091.errors import ReplyCode
 from workbench.amqp091.methods import (
     BasicAck,
@@ -54,6 +55,7 @@ from workbench.presets import get as preset_of
 from .rig091 import RMQ40, RMQ43, RMQ355, RMQ384, Rig091
 
 QUORUM = {"x-queue-type": "quorum"}
+STREAM = {"x-queue-type": "stream"}
 KINDS = pytest.mark.parametrize("arguments", [{}, QUORUM], ids=["classic", "quorum"])
 
 
@@ -315,6 +317,96 @@ def test_ttl_priority_and_dead_letters_are_as_for_any_message() -> None:
 
 
 # -- consuming ------------------------------------------------------------------------------
+
+
+def streaming(preset: Any = RMQ43, **numbers: Any) -> tuple[Rig091, Any, Any]:
+    """A stream with m0, m1 and m2, each two seconds after the one before, and a prefetch of 9."""
+    rig, client, channel = ready(0, preset, STREAM, **numbers)
+    for number in range(3):
+        channel.publish("", "q", b"m%d" % number)
+        rig.rest()
+        rig.clock.call_later(2_000_000, lambda: None)
+        rig.rest()
+    do(rig, channel, BasicQos(prefetch_count=9))
+    return rig, client, channel
+
+
+@pytest.mark.parametrize(
+    ("offset", "came"),
+    [
+        ({}, []),
+        ({"x-stream-offset": "next"}, []),
+        ({"x-stream-offset": "first"}, [0, 1, 2]),
+        ({"x-stream-offset": "last"}, [2]),
+        ({"x-stream-offset": 1}, [1, 2]),
+        ({"x-stream-offset": v091.Long(2)}, [2]),
+        ({"x-stream-offset": -1}, [0, 1, 2]),
+        ({"x-stream-offset": "5s"}, [1, 2]),
+        ({"x-stream-offset": v091.Timestamp(3)}, [2]),
+        ({"x-stream-offset": v091.Timestamp(2**63)}, []),
+    ],
+)
+def test_a_stream_is_read_from_where_the_consumer_says(offset, came) -> None:
+    """Each message tells its offset, as a long: `rabbit_stream_queue.erl:parse_offset_arg`."""
+    rig, client, channel = streaming()
+    consume(rig, channel, arguments=offset)
+    assert client.bodies == [b"m%d" % number for number in came]
+    told = [one.properties.headers["x-stream-offset"] for one in client.messages()]
+    assert told == came
+    assert {type(one) for one in told} <= {v091.Long}
+
+
+@pytest.mark.parametrize(
+    ("preset", "offset", "scope", "code"),
+    [
+        (RMQ43, "somewhere", "channel", 406),
+        (RMQ43, "0s", "channel", 406),
+        (RMQ43, True, "channel", 406),
+        (RMQ43, [1], "channel", 406),
+        (RMQ43, "9" * 5_000 + "s", "channel", 406),
+        (RMQ40, "somewhere", "connection", 541),
+    ],
+)
+def test_an_offset_that_is_no_place_in_a_stream_is_refused(preset, offset, scope, code) -> None:
+    """`rabbit_amqqueue.erl:check_stream_offset_arg`; up to 4.1 the channel crashes over it."""
+    rig, client, channel = streaming(preset)
+    consume(rig, channel, arguments={"x-stream-offset": offset})
+    assert refusal(client)[:2] == (scope, code)
+    assert "invalid arg 'x-stream-offset' for queue 'q' in vhost '/': " in refusal(client)[2]
+    assert rig.queue().consumers() == ()
+
+
+GIVING_BACK = pytest.mark.parametrize(
+    "method",
+    [
+        BasicNack(delivery_tag=1, requeue=True),
+        BasicNack(delivery_tag=1, requeue=False),
+        BasicReject(delivery_tag=1, requeue=True),
+    ],
+    ids=["requeue", "discard", "reject"],
+)
+
+
+@GIVING_BACK
+def test_nack_and_reject_of_a_stream_s_message_are_acknowledgements(method) -> None:
+    """Every outcome frees a place of the prefetch and changes nothing else, since 3.13."""
+    rig, client, channel = streaming()
+    do(rig, channel, BasicQos(prefetch_count=1))
+    consume(rig, channel, arguments={"x-stream-offset": "first"})
+    do(rig, channel, method)
+    assert client.bodies == [b"m0", b"m1"]
+    assert rig.queue().ready == 3
+
+
+@GIVING_BACK
+def test_the_first_streams_knew_no_nack_and_no_reject(method) -> None:
+    """540, the connection's end: `rabbit_stream_queue.erl:settle`, 3.9 to 3.12."""
+    rig, client, channel = streaming(RMQ384)
+    consume(rig, channel, arguments={"x-stream-offset": "first"})
+    do(rig, channel, BasicAck(delivery_tag=3))
+    do(rig, channel, method)
+    assert refusal(client)[:2] == ("connection", 540)
+    assert "basic.nack and basic.reject not supported by stream queues" in refusal(client)[2]
 
 
 @KINDS

@@ -12,7 +12,7 @@ from tests.broker.rig import RawClient
 from workbench.amqp091 import values as v091
 from workbench.amqp091.methods import BasicGet, Properties, QueueDeclare
 from workbench.amqp10 import messaging as v1
-from workbench.amqp10.values import Int, Long, Symbol, UByte, UInt
+from workbench.amqp10.values import Int, Long, Symbol, Timestamp, UByte, UInt
 from workbench.frontends import accept, message_of
 from workbench.sim import Wire
 
@@ -164,3 +164,20 @@ def test_a_decimal_has_no_type_in_amqp_1_0() -> None:
     channel.publish("", "q", b"m", Properties(headers={"d": Decimal("1.5")}))
     made.rest()
     assert of(over_10(made), v1.ApplicationProperties).value == {"d": "1.5"}
+
+
+@pytest.mark.parametrize(
+    "properties",
+    [Properties(timestamp=2**63), Properties(headers={"t": v091.Timestamp(2**63)})],
+    ids=["property", "header"],
+)
+def test_a_time_that_amqp_1_0_cannot_tell_is_its_latest_one(properties) -> None:
+    """Seconds of 64 bits are more than milliseconds of 64 bits can count."""
+    made, _, channel = rig()
+    channel.publish("", "q", b"m", properties)
+    made.rest()
+    came = over_10(made)
+    if properties.headers is None:
+        assert of(came, v1.Properties).creation_time == Timestamp.MAXIMUM
+    else:
+        assert of(came, v1.ApplicationProperties).value == {"t": Timestamp.MAXIMUM}

@@ -5,7 +5,8 @@ is described as `rabbitmq:stream-offset-spec`, `rabbitmq:stream-filter` and
 `rabbitmq:stream-match-unfiltered`, or as a filter on properties
 (`rabbit_amqp_session.erl:parse_attach_properties`, `parse_filters`;
 `rabbit_stream_queue.erl:parse_offset_arg`, `filter_spec`). Every queue echoes the filters that can
-be read; a stream alone heeds them.
+be read; a stream alone heeds them. Where to begin in a stream is asked for over AMQP 0-9-1 with the
+same values.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ STREAM_FILTERS = (OFFSET_SPEC, STREAM_FILTER, MATCH_UNFILTERED)
 PLACES = ("first", "last", "next")
 US_PER_S = 1_000_000
 
-_AGE = re.compile(r"([0-9]+)([YMDhms])")
+_AGE = re.compile(r"([0-9]{1,18})([YMDhms])")
 _VALUE = FILTER_VALUE.encode()
 
 
@@ -59,16 +60,13 @@ class Filters:
 
     def fault(self, queue_type: str, preset: Preset) -> Error | None:
         """Why a consumer of such a queue is refused, or None."""
-        if queue_type != STREAM or not isinstance(self.offset, str) or self.offset in PLACES:
-            return None
-        age = _AGE.fullmatch(self.offset)
-        if age is not None and int(age[1]) > 0:
+        if queue_type != STREAM or self.offset is None or _is_place(self.offset):
             return None
         return Error(
             condition=ErrorCondition.PRECONDITION_FAILED
             if preset.refuses_links
             else ErrorCondition.INTERNAL_ERROR,
-            description=f"{OFFSET_SPEC} {self.offset!r} is no place in a stream; legal:"
+            description=f"offset {self.offset!r} is no place in a stream; legal:"
             f" {', '.join(PLACES)}, an offset of 0 or more, a timestamp, or an age such as 30s or"
             " 7D",
         )
@@ -164,6 +162,13 @@ def priority_of(link: Link) -> int:
     properties = peer.properties if peer is not None and peer.properties else None
     found = properties.get(Symbol(PRIORITY)) if isinstance(properties, dict) else None
     return int(found) if isinstance(found, Int) else 0
+
+
+def _is_place(offset: object) -> bool:
+    if isinstance(offset, str):
+        age = _AGE.fullmatch(offset)
+        return offset in PLACES or (age is not None and int(age[1]) > 0)
+    return isinstance(offset, int) and not isinstance(offset, bool)
 
 
 def _stream_filter(kind: str, value: object) -> dict[str, Any]:

@@ -217,6 +217,9 @@ class RabbitMq384(RabbitMq40):
     unknown_exchange_type: int = other(
         "unknown_exchange_type", 503, "rabbit_exchange.erl: check_type, 3.x"
     )
+    stream_nack: bool = other(
+        "stream_nack", False, "rabbit_stream_queue.erl:settle, 3.9 to 3.12: the first streams"
+    )
     flow_shown_us: int = other("flow_shown_us", 5_000_000, "rabbit_reader.erl: 5 s")
     queue_sync_us: int = other(
         "queue_sync_us", 200_000, "rabbit_amqqueue_process.erl: SYNC_INTERVAL"

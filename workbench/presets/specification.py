@@ -248,6 +248,13 @@ class Preset:
         doc="a message published as immediate is returned if no consumer takes it at once;"
         " otherwise that is not implemented",
     )
+    stream_nack: bool = _number(
+        True,
+        unit="yes or no",
+        source="rabbit_stream_queue.erl:settle, since 3.13",
+        doc="basic.nack and basic.reject of a stream's message do what basic.ack does; otherwise"
+        " they are not implemented",
+    )
     # -- resource alarms --------------------------------------------------------------------
     alarm_brake: str = _number(
         "reader",

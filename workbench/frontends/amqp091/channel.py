@@ -46,10 +46,12 @@ from workbench.amqp091.methods import (
     TxSelect,
     TxSelectOk,
 )
+from workbench.amqp10.errors import ErrorCondition
 from workbench.broker import UNROUTABLE, Broker, Outcome, QueueProcess, Refused
 from workbench.broker.hops import Hops
 from workbench.broker.routing import RoutingError
 from workbench.broker.virtual_host import QueueInUseError
+from workbench.frontends.consumer_terms import Filters
 from workbench.presets import Preset
 from workbench.queues import (
     Command,
@@ -62,12 +64,14 @@ from workbench.queues import (
     Reject,
     Release,
     Settle,
+    Start,
 )
 from workbench.queues.arguments import QUORUM, STREAM
+from workbench.queues.stream import OFFSET
 from workbench.sim import Actor
 
 from .consumers import Getter, QueueConsumer
-from .content import Amqp091Message, ContentError, as_amqp091, published
+from .content import Amqp091Message, ContentError, as_amqp091, asked_offset, published
 from .declarations import Declarations
 from .faults import RefusedError, no_exchange, no_queue
 from .publisher_flow import PublisherFlow
@@ -442,7 +446,7 @@ class ChannelProcess:
             case BasicAck():
                 self._settle(event.tags, lambda who, ids: Settle(consumer=who, message_ids=ids))
             case BasicNack() | BasicReject():
-                self._settle(event.tags, self._giving_back(method))
+                self._settle(event.tags, self._giving_back(method, event.tags))
             case BasicRecover() | BasicRecoverAsync():
                 self._recover(event, method)
             case BasicGet():
@@ -502,6 +506,7 @@ class ChannelProcess:
     def _consume(self, method: BasicConsume) -> None:
         queue = self._declarations.queue(method.queue)
         kind = queue.arguments.queue_type
+        start = self._start(method, queue)
         if self._shared and kind != "classic":
             raise RefusedError(
                 ReplyCode.NOT_IMPLEMENTED,
@@ -535,9 +540,24 @@ class ChannelProcess:
             mode=Prefetch(limit or unlimited),
             settled=method.no_ack,
             priority=priority if isinstance(priority, int) else 0,
+            start=start,
             via=self.process,
         )
         queue.kick()
+
+    def _start(self, method: BasicConsume, queue: QueueProcess) -> Start | None:
+        """Where a consumer begins in a stream; None: it does not say, or the queue is none."""
+        kind = queue.arguments.queue_type
+        asked = Filters(offset=asked_offset(method.arguments))
+        fault = asked.fault(kind, self._preset)
+        if fault is not None:
+            refused = fault.condition == ErrorCondition.PRECONDITION_FAILED
+            raise RefusedError(
+                ReplyCode.PRECONDITION_FAILED if refused else ReplyCode.INTERNAL_ERROR,
+                f"invalid arg '{OFFSET}' for queue '{queue.name}' in vhost '/':"
+                f" {fault.description}",
+            )
+        return asked.start(self._broker.clock.epoch_us) if kind == STREAM else None
 
     def _cancel(self, method: BasicCancel) -> None:
         """Nothing more comes; what was delivered stays the channel's."""
@@ -656,9 +676,18 @@ class ChannelProcess:
     # -- settling ---------------------------------------------------------------------------
 
     def _giving_back(
-        self, method: BasicNack | BasicReject
+        self, method: BasicNack | BasicReject, tags: Iterable[int]
     ) -> Callable[[str, tuple[int, ...]], Command]:
         """What nack and reject come to: since 4.3 a reject counts as a failed delivery."""
+        if not self._preset.stream_nack:
+            queues = (self._unacked[tag].queue for tag in tags if tag in self._unacked)
+            stream = next((one for one in queues if one.arguments.queue_type == STREAM), None)
+            if stream is not None:
+                raise RefusedError(
+                    ReplyCode.NOT_IMPLEMENTED,
+                    "basic.nack and basic.reject not supported by stream queues"
+                    f" queue '{stream.name}' in vhost '/'",
+                )
         if not method.requeue:
             return lambda who, ids: Reject(consumer=who, message_ids=ids)
         if isinstance(method, BasicReject) and self._preset.counts_failures:

@@ -37,7 +37,8 @@ from workbench.amqp10.values import (
 from workbench.frontends.annotations import as_published, routed
 from workbench.frontends.payload import Amqp10Message, message_of
 from workbench.queues import Death, Message, Stored
-from workbench.queues.arguments import QUORUM
+from workbench.queues.arguments import QUORUM, STREAM
+from workbench.queues.stream import OFFSET
 
 PERSISTENT = 2
 AMQP_1_0_TYPE = "amqp-1.0"
@@ -122,7 +123,7 @@ def as_amqp091(stored: Stored, queue_type: str) -> tuple[Properties, bytes]:
 
     Args:
         stored: as the queue hands it out.
-        queue_type: a quorum queue tells how often it was handed out before.
+        queue_type: a quorum queue tells how often it was handed out before, a stream its offset.
     """
     message = stored.message
     if isinstance(message, Amqp091Message):
@@ -135,6 +136,8 @@ def as_amqp091(stored: Stored, queue_type: str) -> tuple[Properties, bytes]:
         properties = replace(properties, expiration=None)
     if queue_type == QUORUM and stored.acquired_count > 1:
         headers["x-delivery-count"] = v091.Long(stored.acquired_count - 1)
+    if queue_type == STREAM:
+        headers[OFFSET] = v091.Long(stored.message_id)
     if headers != (properties.headers or {}):
         properties = replace(properties, headers=headers)
     return properties, body
@@ -349,7 +352,7 @@ def _sections(message: Amqp091Message) -> bytes:
         correlation_id=_uuid(came.correlation_id),
         content_type=came.content_type,
         content_encoding=came.content_encoding,
-        creation_time=None if came.timestamp is None else int(came.timestamp) * 1000,
+        creation_time=None if came.timestamp is None else _timestamp(came.timestamp),
         group_id=came.app_id,
     )
     if properties != v1.Properties():
@@ -370,6 +373,17 @@ def _uuid(text: str | None) -> str | UUID | None:
     return text
 
 
+def asked_offset(arguments: Mapping[str, Any]) -> Any:
+    """Where a consumer asks to begin in a stream, a time as AMQP 1.0 has it; None: it does not."""
+    offset = arguments.get(OFFSET)
+    return _timestamp(offset) if isinstance(offset, v091.Timestamp) else offset
+
+
+def _timestamp(seconds: int) -> Timestamp:
+    """In ms; what AMQP 1.0 cannot tell is its latest time."""
+    return Timestamp(min(int(seconds) * 1000, Timestamp.MAXIMUM))
+
+
 _KINDS_10: dict[type, type] = {
     v091.Byte: Byte,
     v091.UnsignedByte: UByte,
@@ -388,7 +402,7 @@ def _to_10(value: Any) -> Any:
     if kind is not None:
         return kind(value)
     if isinstance(value, v091.Timestamp):
-        return Timestamp(int(value) * 1000)
+        return _timestamp(value)
     if type(value) is int:
         return Int(value) if -(2**31) <= value < 2**31 else Long(value)
     if isinstance(value, Decimal):

@@ -56,6 +56,9 @@ from .rig091 import RMQ40, RMQ43, RMQ355, RMQ384, Rig091
 
 QUORUM = {"x-queue-type": "quorum"}
 STREAM = {"x-queue-type": "stream"}
+EVERY_RABBIT = pytest.mark.parametrize(
+    "preset", [RMQ355, RMQ384, RMQ40, RMQ43], ids=lambda preset: preset.name
+)
 KINDS = pytest.mark.parametrize("arguments", [{}, QUORUM], ids=["classic", "quorum"])
 
 
@@ -314,6 +317,43 @@ def test_ttl_priority_and_dead_letters_are_as_for_any_message() -> None:
         channel.publish("", "q", b"p%d" % priority, Properties(priority=priority))
     consume(rig, channel)
     assert client.bodies[1:] == [b"p5", b"p1"]
+
+
+def dead_of(preset: Any, headers: Any, **arguments: str) -> Any:
+    """The headers of a message that has died in q, as a consumer of `dead` gets them."""
+    names = {f"x-dead-letter-{name.replace('_', '-')}": value for name, value in arguments.items()}
+    rig, client, channel = ready(0, preset, {"x-message-ttl": 1, **names})
+    do(
+        rig,
+        channel,
+        ExchangeDeclare(exchange="all", type="fanout"),
+        QueueDeclare(queue="dead", durable=True),
+        QueueBind(queue="dead", exchange="all"),
+    )
+    channel.publish("", "q", b"m", Properties(headers=headers))
+    rig.rest()
+    rig.clock.call_later(20_000, lambda: None)
+    rig.rest()
+    do(rig, channel, BasicGet(queue="dead", no_ack=True))
+    return client.messages()[-1].properties.headers
+
+
+@EVERY_RABBIT
+def test_a_death_tells_cc_and_no_bcc(preset) -> None:
+    """`mc.erl:record_death`, `rabbit_dead_letter.erl:make_msg`: BCC stays blind."""
+    headers = {"CC": ["c"], "BCC": ["b"]}
+    for key in ({}, {"routing_key": "k"}):
+        (death,) = dead_of(preset, headers, exchange="all", **key)["x-death"]
+        assert death["routing-keys"] == ["q", "c"]
+
+
+@EVERY_RABBIT
+def test_a_dead_letter_with_a_key_of_its_queue_s_had_no_cc_in_rabbitmq_3(preset) -> None:
+    """`rabbit_dead_letter.erl:make_msg` up to 3.12 takes it off; `mc.erl` leaves it there."""
+    headers = {"CC": ["c"]}
+    assert dead_of(preset, headers, exchange="all")["CC"] == ["c"]
+    told = dead_of(preset, headers, exchange="all", routing_key="k")
+    assert ("CC" in told) is (preset in (RMQ40, RMQ43))
 
 
 # -- consuming ------------------------------------------------------------------------------

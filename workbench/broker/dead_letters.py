@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 from msgspec.structs import replace
 
-from workbench.queues import DeadLettered, Death, Origin
+from workbench.queues import DeadLettered, Death, Origin, Stored
 from workbench.sim import Clock, Tap
 
 from .routing import RoutingError
@@ -47,6 +47,15 @@ def is_cycle(queue: str, deaths: Sequence[Death]) -> bool:
     return False
 
 
+def _told_keys(dead: Stored) -> tuple[str, ...]:
+    """The keys with which a message came, each blind one taken off once."""
+    keys = list(dead.origin.routing_keys)
+    for blind in dead.message.blind_keys:
+        if blind in keys:
+            keys.remove(blind)
+    return tuple(keys)
+
+
 class DeadLetters:
     """Publishes dead letters; at most once, as RabbitMQ does for classic queues.
 
@@ -74,7 +83,7 @@ class DeadLetters:
                 queue=queue,
                 reason=letter.reason,
                 exchange=dead.origin.exchange,
-                routing_keys=dead.origin.routing_keys,
+                routing_keys=_told_keys(dead),
                 first_us=now_us,
                 last_us=now_us,
                 ttl_ms=dead.message.ttl_ms,

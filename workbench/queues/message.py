@@ -23,6 +23,7 @@ class Message(Struct, frozen=True, gc=False, kw_only=True):
             were declared with `x-max-priority`.
         durable: it is to survive a restart of the broker.
         annotations: what consumers of queues that it died in have added to it: names and values.
+        blind_keys: of its routing keys those of which no receiver is told.
     """
 
     payload: bytes
@@ -30,6 +31,7 @@ class Message(Struct, frozen=True, gc=False, kw_only=True):
     priority: int | None = None
     durable: bool = True
     annotations: tuple[tuple[object, object], ...] = ()
+    blind_keys: tuple[str, ...] = ()
 
     @property
     def size(self) -> int:

@@ -609,7 +609,7 @@ class ChannelProcess:
                 )
             return
         stored = effect.message
-        properties, body = as_amqp091(stored, consumer.queue.arguments.queue_type)
+        properties, body = as_amqp091(stored, consumer.queue.arguments.queue_type, self._preset)
         origin = stored.origin
         self._owner.delivering(self._channel, consumer.queue.name)
         tag = self._channel.deliver(
@@ -660,7 +660,7 @@ class ChannelProcess:
             self._send(BasicGetEmpty())
             return
         stored = got.message
-        properties, body = as_amqp091(stored, queue.arguments.queue_type)
+        properties, body = as_amqp091(stored, queue.arguments.queue_type, self._preset)
         origin = stored.origin
         tag = self._channel.get_ok(
             origin.exchange,

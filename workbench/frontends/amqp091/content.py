@@ -36,6 +36,7 @@ from workbench.amqp10.values import (
 )
 from workbench.frontends.annotations import as_published, routed
 from workbench.frontends.payload import Amqp10Message, message_of
+from workbench.presets import Preset
 from workbench.queues import Death, Message, Stored
 from workbench.queues.arguments import QUORUM, STREAM
 from workbench.queues.stream import OFFSET
@@ -81,9 +82,10 @@ def published(
         ContentError: its expiration is no number, or CC or BCC no list of strings.
     """
     headers = properties.headers
-    keys: tuple[str, ...] = ()
+    copies: list[str] = []
+    blind: list[str] = []
     if headers:
-        keys = (*_keys(CC, headers.get(CC)), *_keys(BCC, headers.get(BCC)))
+        copies, blind = _keys(CC, headers.get(CC)), _keys(BCC, headers.get(BCC))
         if BCC in headers:
             rest = {name: value for name, value in headers.items() if name != BCC}
             properties = replace(properties, headers=rest)
@@ -92,9 +94,10 @@ def published(
         ttl_ms=_ttl_ms(properties.expiration) if limits else None,
         priority=properties.priority,
         durable=properties.delivery_mode == PERSISTENT,
+        blind_keys=tuple(blind),
         properties=properties,
     )
-    return message, keys
+    return message, (*copies, *blind)
 
 
 def _keys(name: str, value: object) -> list[str]:
@@ -118,12 +121,13 @@ def _ttl_ms(expiration: str | None) -> int | None:
 # -- to consumers of AMQP 0-9-1 -----------------------------------------------------------------
 
 
-def as_amqp091(stored: Stored, queue_type: str) -> tuple[Properties, bytes]:
+def as_amqp091(stored: Stored, queue_type: str, preset: Preset) -> tuple[Properties, bytes]:
     """Properties and body with which a message goes to an AMQP 0-9-1 consumer.
 
     Args:
         stored: as the queue hands it out.
         queue_type: a quorum queue tells how often it was handed out before, a stream its offset.
+        preset: what is told of a dead letter.
     """
     message = stored.message
     if isinstance(message, Amqp091Message):
@@ -133,6 +137,8 @@ def as_amqp091(stored: Stored, queue_type: str) -> tuple[Properties, bytes]:
     headers = dict(properties.headers or {})
     if stored.origin.deaths:
         headers |= _death_headers(stored.origin.deaths)
+        if len(stored.origin.routing_keys) == 1 and not preset.keeps_cc:
+            headers.pop(CC, None)  # the key of a queue's has taken the place of all
         properties = replace(properties, expiration=None)
     if queue_type == QUORUM and stored.acquired_count > 1:
         headers["x-delivery-count"] = v091.Long(stored.acquired_count - 1)

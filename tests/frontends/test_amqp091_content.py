@@ -10,10 +10,11 @@ import pytest
 
 from tests.broker.rig import RawClient
 from workbench.amqp091 import values as v091
-from workbench.amqp091.methods import BasicGet, Properties, QueueDeclare
+from workbench.amqp091.methods import BasicGet, ChannelClose, Properties, QueueDeclare
 from workbench.amqp10 import messaging as v1
 from workbench.amqp10.values import Int, Long, Symbol, Timestamp, UByte, UInt
 from workbench.frontends import accept, message_of
+from workbench.queues.arguments import EXPIRY_LIMIT_MS
 from workbench.sim import Wire
 
 from .rig091 import RMQ43, Rig091
@@ -164,6 +165,35 @@ def test_a_decimal_has_no_type_in_amqp_1_0() -> None:
     channel.publish("", "q", b"m", Properties(headers={"d": Decimal("1.5")}))
     made.rest()
     assert of(over_10(made), v1.ApplicationProperties).value == {"d": "1.5"}
+
+
+def test_an_expiration_may_be_as_long_as_a_queue_s_ttl() -> None:
+    """Ten years, `rabbit_misc.erl:check_expiry`; of a ttl AMQP 1.0 has the low 32 bits."""
+    made, client, channel = rig()
+    channel.publish("", "q", b"m", Properties(expiration=str(EXPIRY_LIMIT_MS)))
+    made.rest()
+    assert made.queue().ready == 1
+    assert of(over_10(made), v1.Header).ttl == EXPIRY_LIMIT_MS % 2**32
+    channel.publish("", "q", b"m", Properties(expiration=str(EXPIRY_LIMIT_MS + 1)))
+    made.rest()
+    (closed,) = client.methods(ChannelClose)
+    assert (closed.reply_code, made.queue().ready) == (406, 0)
+    assert "legal is a number of milliseconds, 0 to 315360000000" in closed.reply_text
+
+
+def test_a_death_tells_amqp_1_0_the_low_32_bits_of_its_ttl() -> None:
+    """As `mc_amqp.erl` writes it, whatever came over AMQP 0-9-1."""
+    made = Rig091(RMQ43, addresses_v1=True)
+    _, channel = made.channel()
+    more = {"x-dead-letter-exchange": "", "x-dead-letter-routing-key": "q"}
+    channel.send(QueueDeclare(queue="short", durable=True, arguments={"x-message-ttl": 1, **more}))
+    channel.send(QueueDeclare(queue="q", durable=True))
+    channel.publish("", "short", b"m", Properties(expiration=str(2**32 + 7)))
+    made.rest()
+    made.clock.call_later(20_000, lambda: None)
+    made.rest()
+    told = of(over_10(made), v1.MessageAnnotations).value
+    assert told["x-opt-deaths"].items[0]["ttl"] == 7
 
 
 @pytest.mark.parametrize(

@@ -181,7 +181,8 @@ def history(deaths: Sequence[Death]) -> dict[object, object]:
 
 
 def _told(death: Death) -> dict[object, object]:
-    ttl: dict[object, object] = {} if death.ttl_ms is None else {Symbol("ttl"): UInt(death.ttl_ms)}
+    ttl_ms = death.ttl_ms
+    ttl: dict[object, object] = {} if ttl_ms is None else {Symbol("ttl"): told_ttl(ttl_ms)}
     return {
         **ttl,
         Symbol("queue"): death.queue,
@@ -192,6 +193,14 @@ def _told(death: Death) -> dict[object, object]:
         Symbol("first-time"): Timestamp(death.first_us // US_PER_MS),
         Symbol("last-time"): Timestamp(death.last_us // US_PER_MS),
     }
+
+
+def told_ttl(ms: int) -> UInt:
+    """A ttl as AMQP 1.0 is told it: of one of AMQP 0-9-1 that is too long, the low 32 bits.
+
+    So `amqp10_binary_generator.erl` writes it.
+    """
+    return UInt(ms & UInt.MAXIMUM)
 
 
 def plain(annotations: object) -> dict[object, object]:

@@ -34,11 +34,11 @@ from workbench.amqp10.values import (
     ULong,
     UShort,
 )
-from workbench.frontends.annotations import as_published, routed
+from workbench.frontends.annotations import as_published, routed, told_ttl
 from workbench.frontends.payload import Amqp10Message, message_of
 from workbench.presets import Preset
 from workbench.queues import Death, Message, Stored
-from workbench.queues.arguments import QUORUM, STREAM
+from workbench.queues.arguments import EXPIRY_LIMIT_MS, QUORUM, STREAM
 from workbench.queues.stream import OFFSET
 
 PERSISTENT = 2
@@ -111,9 +111,11 @@ def _keys(name: str, value: object) -> list[str]:
 def _ttl_ms(expiration: str | None) -> int | None:
     if expiration is None:
         return None
-    if not (expiration.isascii() and expiration.isdigit()) or int(expiration) > 2**32 - 1:
+    digits = expiration.isascii() and expiration.isdigit()
+    if not digits or int(expiration) > EXPIRY_LIMIT_MS:
         raise ContentError(
-            f"invalid expiration {expiration!r}: legal is a number of milliseconds, 0 to 4294967295"
+            f"invalid expiration {expiration!r}: legal is a number of milliseconds, 0 to"
+            f" {EXPIRY_LIMIT_MS}"
         )
     return int(expiration)
 
@@ -346,7 +348,7 @@ def _sections(message: Amqp091Message) -> bytes:
         v1.Header(
             durable=message.durable,
             priority=message.priority,
-            ttl=message.ttl_ms,
+            ttl=None if message.ttl_ms is None else told_ttl(message.ttl_ms),
         )
     ]
     if annotations:

@@ -356,6 +356,14 @@ def test_a_dead_letter_with_a_key_of_its_queue_s_had_no_cc_in_rabbitmq_3(preset)
     assert ("CC" in told) is (preset in (RMQ40, RMQ43))
 
 
+@EVERY_RABBIT
+def test_the_last_death_has_headers_of_its_own_since_3_13(preset) -> None:
+    """`mc.erl:record_death`; the first one's are older."""
+    told = dead_of(preset, {}, exchange="all")
+    assert told["x-first-death-queue"] == "q"
+    assert ("x-last-death-queue" in told) is (preset in (RMQ40, RMQ43))
+
+
 # -- consuming ------------------------------------------------------------------------------
 
 

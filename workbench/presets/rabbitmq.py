@@ -217,7 +217,9 @@ class RabbitMq384(RabbitMq40):
     unknown_exchange_type: int = other(
         "unknown_exchange_type", 503, "rabbit_exchange.erl: check_type, 3.x"
     )
-    keeps_cc: bool = other("keeps_cc", False, "rabbit_dead_letter.erl:make_msg, up to 3.12")
+    message_containers: bool = other(
+        "message_containers", False, "rabbit_dead_letter.erl:make_msg, up to 3.12"
+    )
     stream_nack: bool = other(
         "stream_nack", False, "rabbit_stream_queue.erl:settle, 3.9 to 3.12: the first streams"
     )

@@ -248,12 +248,12 @@ class Preset:
         doc="a message published as immediate is returned if no consumer takes it at once;"
         " otherwise that is not implemented",
     )
-    keeps_cc: bool = _number(
+    message_containers: bool = _number(
         True,
         unit="yes or no",
         source="mc.erl:record_death, since 3.13",
-        doc="a dead letter that goes on with a key of its queue's keeps the header CC; otherwise"
-        " that is taken off",
+        doc="a dead letter of AMQP 0-9-1 has headers for its last death, too, and keeps the header"
+        " CC with a key of its queue's; otherwise neither",
     )
     stream_nack: bool = _number(
         True,

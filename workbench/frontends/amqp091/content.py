@@ -138,8 +138,8 @@ def as_amqp091(stored: Stored, queue_type: str, preset: Preset) -> tuple[Propert
         properties, body = _from_amqp10(as_published(stored))
     headers = dict(properties.headers or {})
     if stored.origin.deaths:
-        headers |= _death_headers(stored.origin.deaths)
-        if len(stored.origin.routing_keys) == 1 and not preset.keeps_cc:
+        headers |= _death_headers(stored.origin.deaths, last=preset.message_containers)
+        if len(stored.origin.routing_keys) == 1 and not preset.message_containers:
             headers.pop(CC, None)  # the key of a queue's has taken the place of all
         properties = replace(properties, expiration=None)
     if queue_type == QUORUM and stored.acquired_count > 1:
@@ -151,10 +151,12 @@ def as_amqp091(stored: Stored, queue_type: str, preset: Preset) -> tuple[Propert
     return properties, body
 
 
-def _death_headers(deaths: tuple[Death, ...]) -> dict[str, Any]:
-    first, last = min(deaths, key=lambda one: one.first_us), deaths[0]
+def _death_headers(deaths: tuple[Death, ...], *, last: bool) -> dict[str, Any]:
     told: dict[str, Any] = {"x-death": [_death_table(death) for death in deaths]}
-    for place, death in (("first", first), ("last", last)):
+    named = {"first": min(deaths, key=lambda one: one.first_us)}
+    if last:
+        named["last"] = deaths[0]
+    for place, death in named.items():
         for what in ("exchange", "queue", "reason"):
             told[f"x-{place}-death-{what}"] = getattr(death, what)
     return told

@@ -10,7 +10,7 @@ from workbench.amqp10.frame import Frame, encode_item
 from workbench.amqp10.performatives import Flow, Transfer
 from workbench.net import LiveBroker
 from workbench.net.machine import total_memory
-from workbench.queues import QueueArguments
+from workbench.queues import Message, QueueArguments
 
 MB = 1_000_000
 HEAD = b"\x00\x53\x75\xb0"  # of a data section, before its size of four octets
@@ -64,6 +64,22 @@ def test_what_queues_hold_stays_near_the_watermark_until_it_leaves(raw_client, k
         assert broker.overview()["alarms"] == ""
         assert broker.overview()["memory.held"] < 2 * MB
         assert broker.listener.failures == []
+
+
+def test_the_news_of_an_alarm_are_true_of_every_protocol():
+    """Only AMQP 1.0 has windows that close; of 0-9-1 the connections that publish are not read."""
+    preset = presets.configured(presets.get("rmq3.8.4"), {"vm_memory_high_watermark": LIMIT})
+    with LiveBroker(preset) as broker:
+        listener = broker.listener
+
+        def fill():
+            listener.broker.declare("q").publish(Message(payload=bytes(2 * LIMIT)))
+            listener.memory.check()
+
+        broker.ask(fill)
+        (line,) = broker.news()
+    assert line.startswith("memory alarm: ")
+    assert line.endswith(": publishers of AMQP 1.0 and 0-9-1 are held until messages have left")
 
 
 def test_an_alarm_that_a_person_has_set_is_not_cleared_by_the_monitor():

@@ -129,8 +129,8 @@ class Listener(SocketServer):
     def _tell_memory(self, on: bool) -> None:
         held, limit = self._held_octets(), self.memory.limit
         self.news.append(
-            f"memory alarm: {held:,} octets are held, the limit is {limit:,}: every session's"
-            " window is closed until messages have left"
+            f"memory alarm: {held:,} octets are held, the limit is {limit:,}:"
+            " publishers of AMQP 1.0 and 0-9-1 are held until messages have left"
             if on
             else f"memory alarm over: {held:,} octets are held, the limit is {limit:,}"
         )

@@ -299,6 +299,16 @@ def test_cc_and_bcc_are_routing_keys_and_bcc_is_not_told() -> None:
     assert dict(client.messages()[-1].properties.headers) == {"CC": ["c", "q"], "k": 1}
 
 
+@EVERY_RABBIT
+def test_what_is_no_string_among_cc_is_no_routing_key(preset) -> None:
+    """`rabbit_basic.erl:header_routes`: the strings count, and the header stays as it came."""
+    rig, client, channel = ready(preset=preset)
+    headers = {"CC": ["q", 3], "BCC": [None, "q"]}
+    channel.publish("", "nowhere", b"m", Properties(headers=headers))
+    do(rig, channel, BasicGet(queue="q", no_ack=True))
+    assert dict(client.messages()[-1].properties.headers) == {"CC": ["q", 3]}
+
+
 def test_ttl_priority_and_dead_letters_are_as_for_any_message() -> None:
     """Expired after its own ttl, and told in x-death, without the ttl."""
     arguments = {"x-dead-letter-exchange": "", "x-dead-letter-routing-key": "dead"}

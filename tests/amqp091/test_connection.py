@@ -234,6 +234,13 @@ WRONG = {
 }  # fmt: skip
 
 
+@pytest.mark.parametrize(("octets", "told"), [(243, "x" * 243), (244, "x" * 240 + "...")])
+def test_a_text_that_is_longer_than_a_short_string_ends_with_dots(octets, told):
+    """255 octets with the code's name; RabbitMQ cuts what is longer after 252."""
+    fault = ProtocolViolation(ReplyCode.NOT_FOUND, "x" * octets)
+    assert fault.reply_text == f"NOT_FOUND - {told}"
+
+
 @pytest.mark.parametrize(("frames", "expected", "numbers"), WRONG.values(), ids=WRONG)
 def test_what_is_wrong_has_its_code_and_scope(frames, expected, numbers):
     """RabbitMQ's; the close goes out, what comes meanwhile is dropped, others are untouched."""

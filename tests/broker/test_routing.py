@@ -88,7 +88,7 @@ def test_declaring_again_is_equal_or_refused():
     routing = Routing()
     first = routing.declare("x", "topic")
     assert routing.declare("x", "topic") is first
-    with pytest.raises(RoutingError, match="type 'topic'") as caught:
+    with pytest.raises(RoutingError, match="current is 'topic'") as caught:
         routing.declare("x", "fanout")
     assert caught.value.reason == "precondition-failed"
 

@@ -177,13 +177,19 @@ def test_what_cannot_be_ends_channel_or_connection_with_its_code(method, scope, 
 
 
 def test_an_exclusive_queue_is_locked_for_other_connections() -> None:
-    """405, and it goes with its connection."""
+    """405, in RabbitMQ's words, and it goes with its connection."""
     rig = Rig091()
     owner, channel = rig.channel()
     do(rig, channel, QueueDeclare(queue="mine", exclusive=True))
     other, second = rig.channel("c2")
     do(rig, second, BasicConsume(queue="mine"))
-    assert refusal(other)[:2] == ("channel", 405)
+    assert refusal(other) == (
+        "channel",
+        405,
+        "RESOURCE_LOCKED - cannot obtain exclusive access to locked queue 'mine' in vhost '/'. It"
+        " could be originally declared on another connection or the exclusive property value does"
+        " not match that of the original declaration.",
+    )
     owner.amqp.close()
     rig.rest()
     assert "mine" not in rig.broker.queues

@@ -13,6 +13,7 @@ from msgspec import Struct
 from workbench.amqp091.errors import ReplyCode, Scope
 from workbench.amqp091.frame import ProtocolHeader
 from workbench.amqp091.methods import ConnectionClose, Method, Properties
+from workbench.amqp091.values import MOST_SHORT
 
 if TYPE_CHECKING:
     from workbench.amqp091.channel import Channel
@@ -122,9 +123,16 @@ class ProtocolViolation(Struct, frozen=True):
 
     @property
     def reply_text(self) -> str:
-        """As it goes into a close: the code's name, and the text cut to a short string."""
+        """As it goes into a close: the code's name, and the text.
+
+        What is longer than a short string may be ends with three dots, as RabbitMQ's does
+        (`rabbit_binary_generator.erl:amqp_exception_explanation`).
+        """
         text = f"{self.code.name} - {self.text}"
-        return text.encode()[:255].decode(errors="ignore")
+        octets = text.encode()
+        if len(octets) <= MOST_SHORT:
+            return text
+        return octets[: MOST_SHORT - 3].decode(errors="ignore") + "..."
 
     @property
     def close(self) -> ConnectionClose:

@@ -23,9 +23,13 @@ from typing import Any, Final
 from workbench.amqp091.errors import DecodeError, LocalProtocolError
 
 __all__ = [
-    "MAX_DEPTH", "Byte", "Float", "Long", "LongString", "OtherLong", "Short", "Timestamp",
-    "UnsignedByte", "UnsignedInt", "UnsignedShort", "read_table", "short_string", "write_table",
+    "MAX_DEPTH", "MOST_SHORT", "Byte", "Float", "Long", "LongString", "OtherLong", "Short",
+    "Timestamp", "UnsignedByte", "UnsignedInt", "UnsignedShort", "read_table",
+    "short_string", "write_table",
 ]  # fmt: skip
+
+MOST_SHORT: Final = 255
+"""Octets of a short string, whose length is one octet [4.2.5.3]."""
 
 MAX_DEPTH: Final = 32
 """So deep may tables and arrays lie in each other. The specification sets no limit; messages in the
@@ -104,9 +108,9 @@ def short_string(text: str) -> bytes:
         LocalProtocolError: it has more than 255 octets.
     """
     octets = text.encode()
-    if len(octets) > 255:
+    if len(octets) > MOST_SHORT:
         raise LocalProtocolError(
-            f"a short string has at most 255 octets; {text[:20]!r}... has {len(octets)}"
+            f"a short string has at most {MOST_SHORT} octets; {text[:20]!r}... has {len(octets)}"
         )
     return _OCTETS[len(octets)] + octets
 

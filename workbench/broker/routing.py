@@ -13,6 +13,8 @@ from typing import Any
 
 from workbench.queues import Message
 
+from .equivalence import difference
+
 DIRECT, FANOUT, TOPIC, HEADERS = "direct", "fanout", "topic", "headers"
 TYPES = (DIRECT, FANOUT, TOPIC, HEADERS)
 DEFAULT = ""
@@ -61,6 +63,11 @@ class Binding:
     to_exchange: bool = False
     key: str = ""
     arguments: tuple[tuple[str, Any], ...] = ()
+
+    @property
+    def exchanges(self) -> tuple[str, ...]:
+        """Names of the exchanges that it joins, or of the one that it leads away from."""
+        return (self.source, self.destination) if self.to_exchange else (self.source,)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -120,7 +127,7 @@ class Routing:
             return there
         if name.startswith("amq."):
             raise RoutingError(
-                "access-refused", f"exchange name {name!r} is reserved: it begins with amq."
+                "access-refused", f"exchange name '{name}' contains reserved prefix 'amq.*'"
             )
         if type not in TYPES:
             raise RoutingError(
@@ -143,8 +150,11 @@ class Routing:
         Raises:
             RoutingError: it is one that cannot be deleted.
         """
-        if name in PREDECLARED:
-            raise RoutingError("access-refused", f"exchange {name!r} cannot be deleted")
+        not_default(name)
+        if name.startswith("amq."):
+            raise RoutingError(
+                "access-refused", f"deletion of system exchange '{name}' in vhost '/' not allowed"
+            )
         if self.exchanges.pop(name, None) is None:
             return False
         self._unbind_from(name, to_exchange=True)
@@ -159,8 +169,8 @@ class Routing:
             RoutingError: an exchange is not there, or is the default one.
         """
         exchange = self._bindable(binding)
-        if binding.to_exchange and binding.destination not in self.exchanges:
-            raise RoutingError("not-found", f"no exchange {binding.destination!r}")
+        if binding.to_exchange:
+            self._exchange(binding.destination)
         how = dict(binding.arguments).get("x-match", MATCHES[0])
         if exchange.type == HEADERS and how not in MATCHES:
             raise RoutingError(
@@ -236,14 +246,10 @@ class Routing:
         try:
             return self.exchanges[name]
         except KeyError:
-            raise RoutingError("not-found", f"no exchange {name!r}") from None
+            raise RoutingError("not-found", f"no exchange '{name}' in vhost '/'") from None
 
     def _bindable(self, binding: Binding) -> Exchange:
-        if DEFAULT in (binding.source, binding.destination if binding.to_exchange else None):
-            raise RoutingError(
-                "access-refused",
-                "the default exchange has no bindings of its own: it leads to every queue by name",
-            )
+        not_default(*binding.exchanges)
         return self._exchange(binding.source)
 
     def _unbind_from(self, destination: str, *, to_exchange: bool) -> None:
@@ -263,13 +269,20 @@ class Routing:
         compared = ("type", "durable", "auto_delete", "internal")
         pairs = {name: (getattr(there, name), getattr(wanted, name)) for name in compared}
         pairs[ALTERNATE] = (there.arguments.get(ALTERNATE), wanted.arguments.get(ALTERNATE))
-        for name, (present, asked) in pairs.items():
-            if present != asked:
-                raise RoutingError(
-                    "precondition-failed",
-                    f"exchange {there.name!r} is there with {name} {present!r}, asked"
-                    f" for is {asked!r}",
-                )
+        for what, (present, asked) in pairs.items():
+            wrong = difference(f"exchange '{there.name}'", what, present, asked)
+            if wrong is not None:
+                raise RoutingError("precondition-failed", wrong)
+
+
+def not_default(*names: str) -> None:
+    """See that no exchange is the default one, which leads to every queue by its name.
+
+    Raises:
+        RoutingError: one is.
+    """
+    if DEFAULT in names:
+        raise RoutingError("access-refused", "operation not permitted on the default exchange")
 
 
 def _matching(exchange: Exchange, routing_key: str, message: Message) -> Iterable[Binding]:

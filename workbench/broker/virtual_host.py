@@ -16,6 +16,7 @@ from workbench.queues import Message, Origin, QueueArguments
 from workbench.queues.arguments import CLASSIC, legal_names
 from workbench.sim import Actor
 
+from .equivalence import difference
 from .queue_process import QueueProcess
 from .routing import ALTERNATE, DEFAULT, Binding, Exchange, Routing, RoutingError
 from .unconfirmed import UNROUTABLE, Settled, Unconfirmed, UnconfirmedMessage
@@ -162,7 +163,7 @@ class VirtualHost:
             )
             return Declared(self.declare(name, read, terms), created=True)
         if there.owner != owner:
-            raise QueueLockedError(f"{_locked(name)}: it belongs to another connection, or to all")
+            raise QueueLockedError(_locked(name))
         queue = self.queues[name]
         _require_equal(name, "durable", there.durable, durable)
         _require_equal(name, "auto_delete", there.auto_delete, auto_delete)
@@ -230,7 +231,7 @@ class VirtualHost:
         """
         owner = self.terms.get(name, PLAIN).owner
         if owner not in (None, connection):
-            raise QueueLockedError(f"{_locked(name)}: it belongs to another connection")
+            raise QueueLockedError(_locked(name))
 
     def delete(self, name: str) -> int:
         """Delete a queue with its messages, bindings and links; returns how many were ready.
@@ -389,19 +390,14 @@ class VirtualHost:
 
 
 def _locked(name: str) -> str:
-    return f"cannot obtain exclusive access to locked queue {name!r} in vhost '/'"
+    return (
+        f"cannot obtain exclusive access to locked queue '{name}' in vhost '/'. It could be"
+        " originally declared on another connection or the exclusive property value does not match"
+        " that of the original declaration."
+    )
 
 
 def _require_equal(name: str, what: str, present: object, asked: object) -> None:
-    if present != asked or isinstance(present, bool) != isinstance(asked, bool):
-        raise QueueConflictError(
-            f"inequivalent arg '{what}' for queue '{name}' in vhost '/': received {_plain(asked)}"
-            f" but current is {_plain(present)}; legal: declare it with the same, or delete it"
-            " before"
-        )
-
-
-def _plain(value: object) -> str:
-    """A value as a person writes it; a number without its AMQP type."""
-    number = isinstance(value, int) and not isinstance(value, bool)
-    return f"{value:d}" if number else repr(value)
+    wrong = difference(f"queue '{name}'", what, present, asked)
+    if wrong is not None:
+        raise QueueConflictError(wrong)

@@ -234,12 +234,12 @@ def _check_storage(x_name: str, value: Any, legal: int | tuple[object, ...] | No
         _check_kind(x_name, value, type(legal[0]), 0)
         if value not in legal:
             listed = ", ".join(map(str, legal))
-            raise QueueArgumentError(f"{x_name} {value!r} is unknown; legal: {listed}")
+            raise QueueArgumentError(f"{x_name} {told(value)} is unknown; legal: {listed}")
 
 
 def _one_of(x_name: str, value: Any, legal: tuple[str, ...]) -> str:
     if value not in legal:
-        raise QueueArgumentError(f"{x_name} {value!r} is unknown; legal: {', '.join(legal)}")
+        raise QueueArgumentError(f"{x_name} {told(value)} is unknown; legal: {', '.join(legal)}")
     return str(value)
 
 
@@ -251,6 +251,45 @@ def _check_type(x_name: str, queue_type: str, types: tuple[str, ...]) -> None:
         )
 
 
+_TYPE_NAMES = {
+    "int": "signedint",
+    "str": "longstr",
+    "float": "double",
+    "dict": "table",
+    "list": "array",
+    "bytes": "binary",
+    "NoneType": "void",
+    "OtherLong": "long",
+}
+INTEGERS = ("byte", "short", "signedint", "long", "unsignedbyte", "unsignedshort", "unsignedint")
+"""By RabbitMQ's names, the types of which a number in an argument may be (`rabbit.hrl`)."""
+
+
+def type_name(value: object) -> str:
+    """RabbitMQ's name of a value's type in a field table (`rabbit_binary_parser.erl`)."""
+    name = type(value).__name__
+    if type(value) is int and not -(2**31) <= value < 2**31:
+        return "long"
+    return _TYPE_NAMES.get(name, name.lower())
+
+
+def told(value: object) -> str:
+    """A value as RabbitMQ's errors write it (`rabbit_misc.erl:val`): Python's True is 'true'."""
+    if value is None:
+        return "none"
+    if isinstance(value, bool):
+        return f"'{value}'".lower()
+    # A number without the class that keeps its AMQP type.
+    return f"'{value:d}'" if isinstance(value, int) else f"'{value}'"
+
+
+def told_with_type(value: object) -> str:
+    """The same, with the type, of a value that stands alone; none if there is no value."""
+    if value is None:
+        return told(value)
+    return f"the value {told(value)} of type '{type_name(value)}'"
+
+
 _KIND_WORDS = {str: "a string", int: "an integer", bool: "true or false"}
 
 
@@ -259,8 +298,7 @@ def _check_kind(x_name: str, value: Any, kind: type, least: int) -> None:
     wrong = not isinstance(value, kind) or (kind is int and isinstance(value, bool))
     if wrong:
         raise QueueArgumentError(
-            f"{x_name} has the value {value!r}, a {type(value).__name__};"
-            f" legal: {_KIND_WORDS[kind]}"
+            f"{x_name} has {told_with_type(value)}; legal: {_KIND_WORDS[kind]}"
         )
     if kind is int and value < least:
         raise QueueArgumentError(f"{x_name} {value} is too small; legal: {least} or more")

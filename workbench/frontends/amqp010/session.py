@@ -427,8 +427,10 @@ class QpidSession:
         )
 
     def _delete_exchange(self, command: c.ExchangeDelete) -> None:
-        if not self._vhost.routing.delete(command.exchange or ""):
-            raise CommandError(ErrorCode.NOT_FOUND, f"Exchange not found: {command.exchange}")
+        name = command.exchange or ""
+        if name not in self._vhost.routing.exchanges:
+            raise CommandError(ErrorCode.NOT_FOUND, f"Exchange not found: {name}")
+        self._vhost.routing.delete(name)
 
     def _query_exchange(self, command: c.ExchangeQuery) -> Composite:
         found = self._vhost.routing.exchanges.get(command.name or "")

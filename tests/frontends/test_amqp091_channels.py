@@ -35,6 +35,8 @@ from workbench.amqp091.methods import (
     ExchangeDeclareOk,
     ExchangeDelete,
     ExchangeDeleteOk,
+    ExchangeUnbind,
+    ExchangeUnbindOk,
     Properties,
     QueueBind,
     QueueDeclare,
@@ -44,17 +46,19 @@ from workbench.amqp091.methods import (
     QueuePurge,
     QueuePurgeOk,
     QueueUnbind,
+    QueueUnbindOk,
     TxCommit,
     TxCommitOk,
     TxRollback,
     TxSelect,
 )
 from workbench.amqp091.states import ChannelState
+from workbench.amqp091.values import Byte
 from workbench.presets import get as preset_of
 
 from .rig091 import RMQ40, RMQ43, RMQ355, RMQ384, Rig091
 
-QUORUM = {"x-queue-type": "quorum"}
+CLASSIC, QUORUM = {"x-queue-type": "classic"}, {"x-queue-type": "quorum"}
 STREAM = {"x-queue-type": "stream"}
 EVERY_RABBIT = pytest.mark.parametrize(
     "preset", [RMQ355, RMQ384, RMQ40, RMQ43], ids=lambda preset: preset.name
@@ -147,11 +151,41 @@ def test_a_server_named_queue_is_the_one_that_is_meant_without_a_name() -> None:
 @pytest.mark.parametrize(
     ("method", "scope", "code", "text"),
     [
-        (QueueDeclare(queue="q"), "channel", 406, "inequivalent arg 'durable' for queue 'q'"),
+        (
+            QueueDeclare(queue="q"), "channel", 406,
+            "inequivalent arg 'durable' for queue 'q' in vhost '/': received 'false' but current"
+            " is 'true'",
+        ),
+        (
+            QueueDeclare(queue="q", durable=True, arguments={"x-max-length": Byte(5)}),
+            "channel", 406, "received the value '5' of type 'byte' but current is none",
+        ),
+        (
+            QueueDeclare(queue="q", durable=True, arguments=QUORUM), "channel", 406,
+            "received 'quorum' but current is 'classic'",
+        ),
+        (
+            QueueDeclare(queue="x", arguments={"x-max-length": True}), "channel", 406,
+            "x-max-length has the value 'true' of type 'bool'; legal: an integer",
+        ),
+        (QueueDeclare(queue="", passive=True), "channel", 404, "no queue '' in vhost '/'"),
         (QueueDeclare(queue="x", passive=True), "channel", 404, "no queue 'x' in vhost '/'"),
         (QueueDeclare(queue="amq.x"), "channel", 403, "reserved prefix 'amq.*'"),
         (QueueBind(queue="q", exchange="x"), "channel", 404, "no exchange 'x' in vhost '/'"),
+        (QueueBind(queue="x", exchange="x"), "channel", 404, "no exchange 'x' in vhost '/'"),
+        (QueueBind(queue="x", exchange=""), "channel", 403, "not permitted on the default"),
+        (ExchangeUnbind(source="x", destination=""), "channel", 403, "not permitted on the"),
         (QueueDelete(queue="q", if_empty=True), "channel", 406, "not empty"),
+        (ExchangeDeclare(exchange="amq.x"), "channel", 403, "reserved prefix 'amq.*'"),
+        (
+            ExchangeDeclare(exchange="amq.topic", type="fanout", durable=True), "channel", 406,
+            "inequivalent arg 'type' for exchange 'amq.topic' in vhost '/': received 'fanout' but"
+            " current is 'topic'",
+        ),
+        (
+            ExchangeDelete(exchange="amq.x"), "channel", 403,
+            "deletion of system exchange 'amq.x' in vhost '/' not allowed",
+        ),
         (ExchangeDeclare(exchange="e", type="x"), "channel", 406, "unknown exchange type 'x'"),
         (ExchangeDeclare(exchange="", type="direct"), "channel", 403, "the default exchange"),
         (BasicConsume(queue="x"), "channel", 404, "no queue 'x'"),
@@ -161,7 +195,7 @@ def test_a_server_named_queue_is_the_one_that_is_meant_without_a_name() -> None:
         (ChannelFlow(active=False), "connection", 540, "active=false"),
     ],
     ids=lambda one: getattr(one, "NAME", None),
-)
+)  # fmt: skip
 def test_what_cannot_be_ends_channel_or_connection_with_its_code(method, scope, code, text) -> None:
     """The others go on, and the number can be used again."""
     rig, client, channel = ready(1)
@@ -174,6 +208,67 @@ def test_what_cannot_be_ends_channel_or_connection_with_its_code(method, scope, 
         do(rig, again, QueueDeclare(queue="q", passive=True))
         assert again.number == channel.number
         assert client.methods(QueueDeclareOk)[-1].message_count == 1
+
+
+@pytest.mark.parametrize("flag", ["if-unused", "if-empty"])
+@pytest.mark.parametrize(
+    ("kind", "expected"),
+    [
+        ("classic", ("channel", 406)),
+        ("quorum", ("connection", 540)),
+        ("stream", None),
+    ],
+)
+def test_a_condition_on_a_deletion_is_a_classic_queue_s_alone(kind, expected, flag) -> None:
+    """A quorum queue is not deleted with one, kept or not; a stream is, whatever it says."""
+    rig, client, channel = ready(1, arguments={"x-queue-type": kind})
+    if flag == "if-unused":
+        do(rig, channel, BasicQos(prefetch_count=1))
+        consume(rig, channel)
+    do(rig, channel, QueueDelete(queue="q", **{flag.replace("-", "_"): True}))
+    assert ("q" in rig.broker.queues) is (expected is not None)
+    if expected is not None:
+        assert refusal(client)[:2] == expected
+    if kind == "quorum":
+        assert f"with {flag} flag set are not supported by quorum queues" in refusal(client)[2]
+
+
+@pytest.mark.parametrize(("preset", "refused"), [(RMQ384, True), (RMQ40, True), (RMQ43, False)])
+def test_the_mode_of_a_classic_queue_is_looked_at_until_4_3(preset, refused) -> None:
+    """`default` and `lazy`; 4.3 has neither, and reads over the argument."""
+    rig, _, channel = ready(preset=preset)
+    for name, mode in (("a", "lazy"), ("b", "foo")):
+        declare = QueueDeclare(queue=name, durable=True, arguments={"x-queue-mode": mode})
+        do(rig, channel, declare)
+    assert list(rig.broker.queues) == (["q", "a"] if refused else ["q", "a", "b"])
+
+
+def test_a_queue_s_type_need_not_be_said_if_it_is_classic() -> None:
+    """Either way round it is the same declaration."""
+    rig, _, channel = ready()
+    for name, one, other in (("a", {}, CLASSIC), ("b", CLASSIC, {})):
+        for arguments in (one, other):
+            do(rig, channel, QueueDeclare(queue=name, durable=True, arguments=arguments))
+    assert channel.opened
+
+
+def test_what_is_not_bound_is_unbound() -> None:
+    """For want of the exchange, the queue or the binding, and whose the queue is or not."""
+    rig, client, channel = ready()
+    _, own = rig.channel("c2")
+    do(rig, own, QueueDeclare(queue="mine", exclusive=True))
+    do(
+        rig,
+        channel,
+        QueueUnbind(queue="q", exchange="x"),
+        QueueUnbind(queue="x", exchange="amq.topic"),
+        QueueUnbind(queue="mine", exchange="amq.topic"),
+        ExchangeUnbind(source="x", destination="x"),
+    )
+    assert len(client.methods(QueueUnbindOk, ExchangeUnbindOk)) == 4
+    do(rig, own, QueueBind(queue="mine", exchange="amq.topic"))
+    do(rig, channel, QueueUnbind(queue="mine", exchange="amq.topic"))
+    assert refusal(client)[:2] == ("channel", 405)
 
 
 def test_an_exclusive_queue_is_locked_for_other_connections() -> None:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from workbench.queues import Message, Origin, QueueArguments
-from workbench.queues.arguments import CLASSIC, legal_names
+from workbench.queues.arguments import CLASSIC, legal_names, told
 from workbench.sim import Actor
 
 from .equivalence import difference
@@ -24,6 +24,8 @@ from .unconfirmed import UNROUTABLE, Settled, Unconfirmed, UnconfirmedMessage
 SERVER_NAMED = "amq.gen-"
 MAX_SEGMENT_OCTETS = 3_000_000_000
 FILTER_OCTETS = range(16, 256)
+QUEUE_MODES = ("default", "lazy")
+"""Of classic queues, until RabbitMQ gave modes up and looked at none any more."""
 
 
 class QueueConflictError(ValueError):
@@ -167,8 +169,10 @@ class VirtualHost:
         queue = self.queues[name]
         _require_equal(name, "durable", there.durable, durable)
         _require_equal(name, "auto_delete", there.auto_delete, auto_delete)
+        # The type that a queue has unless another is asked for need not be said.
+        present, asked = ({"x-queue-type": CLASSIC, **one} for one in (there.arguments, arguments))
         for x_name in legal_names(queue.arguments.queue_type):
-            _require_equal(name, x_name, there.arguments.get(x_name), arguments.get(x_name))
+            _require_equal(name, x_name, present.get(x_name), asked.get(x_name))
         return Declared(queue, created=False)
 
     def generated_name(self, prefix: str) -> str:
@@ -192,6 +196,7 @@ class VirtualHost:
         """
         transient = not (durable or exclusive)
         located = "x-queue-master-locator" in arguments
+        mode = arguments.get("x-queue-mode", QUEUE_MODES[0])
         segment = arguments.get("x-stream-max-segment-size-bytes", 0)
         size = arguments.get("x-stream-filter-size-bytes", FILTER_OCTETS[0])
         classic, strict = queue_type == CLASSIC, not self._deprecated
@@ -203,6 +208,10 @@ class VirtualHost:
             (
                 classic and strict and located,
                 "declared with x-queue-master-locator, which is deprecated; legal: without",
+            ),
+            (
+                classic and not strict and mode not in QUEUE_MODES,
+                f"declared with x-queue-mode {told(mode)}; legal: {', '.join(QUEUE_MODES)}",
             ),
             (not classic and auto_delete, "auto_delete; legal: false"),
             (not classic and exclusive, "exclusive; legal: false"),

@@ -29,14 +29,14 @@ from workbench.amqp091.methods import (
     QueueUnbindOk,
 )
 from workbench.broker import QueueProcess, VirtualHost
-from workbench.broker.routing import DEFAULT, Binding, RoutingError
+from workbench.broker.routing import Binding, RoutingError, not_default
 from workbench.broker.virtual_host import (
     QueueConflictError,
     QueueLockedError,
     QueuePropertyError,
 )
 from workbench.queues import QueueError
-from workbench.queues.arguments import QueueArgumentError
+from workbench.queues.arguments import QUORUM, STREAM, QueueArgumentError
 
 from .faults import RefusedError, no_exchange, no_queue
 
@@ -108,7 +108,9 @@ class Declarations:
         Raises:
             RefusedError: it is not there, or belongs to another connection.
         """
-        name = self._named(name)
+        return self._there(self._named(name))
+
+    def _there(self, name: str) -> QueueProcess:
         queue = self._vhost.queues.get(name)
         if queue is None:
             raise no_queue(name)
@@ -128,7 +130,7 @@ class Declarations:
     def _declare_queue(self, method: QueueDeclare, reply: Reply) -> None:
         name = method.queue
         if method.passive:
-            queue = self.queue(name)
+            queue = self._there(name)  # without a name it means none, not the last
         else:
             if name.startswith("amq.") and name not in self._vhost.queues:
                 raise RefusedError(
@@ -157,15 +159,28 @@ class Declarations:
         queue = self._vhost.queues.get(name)
         if queue is not None:
             self._vhost.check_access(name, self._connection)
-            if method.if_unused and queue.queue.consumers():
-                raise RefusedError(
-                    ReplyCode.PRECONDITION_FAILED, f"queue '{name}' in vhost '/' in use"
-                )
-            if method.if_empty and queue.queue.ready:
-                raise RefusedError(
-                    ReplyCode.PRECONDITION_FAILED, f"queue '{name}' in vhost '/' not empty"
-                )
+            self._check_conditions(method, queue)
         reply(QueueDeleteOk(message_count=self._vhost.delete_for(self._connection, name)))
+
+    def _check_conditions(self, method: QueueDelete, queue: QueueProcess) -> None:
+        """See to if-unused and if-empty: a quorum queue knows neither, a stream reads over them.
+
+        Raises:
+            RefusedError: the queue is not to be deleted.
+        """
+        kind, what = queue.arguments.queue_type, f"queue '{queue.name}' in vhost '/'"
+        for flag, asked, keeps, why in (
+            ("if-unused", method.if_unused, queue.queue.consumers(), "in use"),
+            ("if-empty", method.if_empty, queue.queue.ready, "not empty"),
+        ):
+            if asked and kind == QUORUM:
+                raise RefusedError(
+                    ReplyCode.NOT_IMPLEMENTED,
+                    f"cannot delete {what}. queue.delete operations with {flag} flag set are not"
+                    " supported by quorum queues",
+                )
+            if asked and keeps and kind != STREAM:
+                raise RefusedError(ReplyCode.PRECONDITION_FAILED, f"{what} {why}")
 
     def _purge_queue(self, method: QueuePurge, reply: Reply) -> None:
         queue = self.queue(method.queue)
@@ -175,23 +190,22 @@ class Declarations:
             raise RefusedError(ReplyCode.NOT_IMPLEMENTED, str(error)) from None
 
     def _bind_queue(self, method: QueueBind, reply: Reply) -> None:
-        self._vhost.routing.bind(
-            self._binding(method.exchange, self.queue(method.queue).name, method)
-        )
+        binding = self._binding(method.exchange, self._named(method.queue), method)
+        if binding.source not in self._vhost.routing.exchanges:  # that is told first
+            raise no_exchange(binding.source)
+        self.queue(binding.destination)
+        self._vhost.routing.bind(binding)
         reply(QueueBindOk())
 
     def _unbind_queue(self, method: QueueUnbind, reply: Reply) -> None:
-        name = self._named(method.queue)
-        if name in self._vhost.queues:
-            self._vhost.check_access(name, self._connection)
-        self._vhost.routing.unbind(self._binding(method.exchange, name, method))
+        self._unbind(self._binding(method.exchange, self._named(method.queue), method))
         reply(QueueUnbindOk())
 
     # -- exchanges --------------------------------------------------------------------------
 
     def _declare_exchange(self, method: ExchangeDeclare, reply: Reply) -> None:
         routing, name = self._vhost.routing, method.exchange
-        _not_default(name)
+        not_default(name)
         if method.passive:
             if name not in routing.exchanges:
                 raise no_exchange(name)
@@ -213,7 +227,6 @@ class Declarations:
         reply(ExchangeDeclareOk())
 
     def _delete_exchange(self, method: ExchangeDelete, reply: Reply) -> None:
-        _not_default(method.exchange)
         exchange = self._vhost.routing.exchanges.get(method.exchange)
         if exchange is not None and method.if_unused and exchange.bindings:
             raise RefusedError(
@@ -228,8 +241,7 @@ class Declarations:
         reply(ExchangeBindOk())
 
     def _unbind_exchange(self, method: ExchangeUnbind, reply: Reply) -> None:
-        binding = self._binding(method.source, method.destination, method, to_exchange=True)
-        self._vhost.routing.unbind(binding)
+        self._unbind(self._binding(method.source, method.destination, method, to_exchange=True))
         reply(ExchangeUnbindOk())
 
     def _binding(
@@ -240,26 +252,40 @@ class Declarations:
         *,
         to_exchange: bool = False,
     ) -> Binding:
-        if source not in self._vhost.routing.exchanges:
-            raise no_exchange(source)
-        return Binding(
+        """The binding that a method means, whether there can be one or not.
+
+        Raises:
+            RoutingError: it has to do with the default exchange.
+        """
+        binding = Binding(
             source=source,
             destination=destination,
             to_exchange=to_exchange,
             key=method.routing_key,
             arguments=_pairs(method.arguments),
         )
+        not_default(*binding.exchanges)
+        return binding
+
+    def _unbind(self, binding: Binding) -> None:
+        """Take a binding away; none is gone already, for want of what it needs or for others.
+
+        RabbitMQ looks no further where there is no binding (`rabbit_binding.erl:remove`), not even
+        whose the queue is.
+
+        Raises:
+            QueueLockedError: its queue belongs to another connection.
+        """
+        source = self._vhost.routing.exchanges.get(binding.source)
+        if source is None or binding not in source.bindings:
+            return
+        if not binding.to_exchange:
+            self._vhost.check_access(binding.destination, self._connection)
+        self._vhost.routing.unbind(binding)
 
 
 def _pairs(arguments: Mapping[str, Any]) -> tuple[tuple[str, Any], ...]:
     return tuple(sorted(arguments.items()))
-
-
-def _not_default(name: str) -> None:
-    if name == DEFAULT:
-        raise RefusedError(
-            ReplyCode.ACCESS_REFUSED, "operation not permitted on the default exchange"
-        )
 
 
 def _nobody(method: Method) -> None:

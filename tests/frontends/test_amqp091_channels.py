@@ -13,6 +13,7 @@ from workbench.amqp091.methods import (
     BasicCancel,
     BasicCancelOk,
     BasicConsume,
+    BasicConsumeOk,
     BasicGet,
     BasicGetEmpty,
     BasicGetOk,
@@ -63,6 +64,7 @@ STREAM = {"x-queue-type": "stream"}
 EVERY_RABBIT = pytest.mark.parametrize(
     "preset", [RMQ355, RMQ384, RMQ40, RMQ43], ids=lambda preset: preset.name
 )
+SINGLE = {"x-single-active-consumer": True}
 KINDS = pytest.mark.parametrize("arguments", [{}, QUORUM], ids=["classic", "quorum"])
 
 
@@ -189,10 +191,16 @@ def test_a_server_named_queue_is_the_one_that_is_meant_without_a_name() -> None:
         (ExchangeDeclare(exchange="e", type="x"), "channel", 406, "unknown exchange type 'x'"),
         (ExchangeDeclare(exchange="", type="direct"), "channel", 403, "the default exchange"),
         (BasicConsume(queue="x"), "channel", 404, "no queue 'x'"),
+        (
+            BasicConsume(queue="q", arguments={"x-priority": "9"}), "channel", 406,
+            "invalid arg 'x-priority' for queue 'q' in vhost '/': \"expected integer, got"
+            ' longstr"',
+        ),
         (BasicQos(prefetch_size=1), "connection", 540, "prefetch_size!=0 (1)"),
         (BasicRecover(requeue=False), "connection", 540, "requeue=false"),
         (BasicAck(delivery_tag=7), "channel", 406, "unknown delivery tag 7"),
         (ChannelFlow(active=False), "connection", 540, "active=false"),
+        (ChannelFlowOk(active=True), "connection", 503, "unimplemented method"),
     ],
     ids=lambda one: getattr(one, "NAME", None),
 )  # fmt: skip
@@ -303,6 +311,34 @@ def test_an_exclusive_consumer_is_the_only_one() -> None:
     assert len(rig.queue().consumers()) == 1
 
 
+@pytest.mark.parametrize(
+    ("arguments", "taken"),
+    [({}, ["t"]), (SINGLE, ["u"]), (QUORUM, ["t", "u"]), (QUORUM | SINGLE, ["t", "u"])],
+    ids=["classic", "single active consumer", "quorum", "quorum, single active consumer"],
+)
+def test_the_wish_to_be_the_only_consumer_is_heeded_by_some_queues(arguments, taken) -> None:
+    """A quorum queue lets others in; one with a single active consumer refuses the wish itself."""
+    rig, client, channel = ready(arguments=arguments)
+    consume(rig, channel, exclusive=True)
+    consume(rig, rig.open(client), "u")
+    assert [one.consumer_tag for one in client.methods(BasicConsumeOk)] == taken
+    assert len(rig.queue().consumers()) == len(taken)
+    assert {one.reply_code for one in client.methods(ChannelClose)} <= {403}
+
+
+@pytest.mark.parametrize(("preset", "code"), [(RMQ40, 503), (RMQ43, None)])
+def test_a_cancel_ok_for_which_nobody_has_asked_is_a_cancel_since_4_3(preset, code) -> None:
+    """Without an answer, and of a consumer that is not there without effect."""
+    rig, client, channel = ready(preset=preset)
+    consume(rig, channel)
+    do(rig, channel, BasicCancelOk(consumer_tag="t"), BasicCancelOk(consumer_tag="none"))
+    if code is None:
+        assert (channel.opened, client.methods(BasicCancelOk)) == (True, [])
+        assert not rig.queue().consumers()
+    else:
+        assert refusal(client)[:2] == ("connection", code)
+
+
 def test_a_deleted_queue_cancels_its_consumers() -> None:
     """The broker sends basic.cancel to who has said that it understands."""
     rig, client, channel = ready(1)
@@ -337,7 +373,10 @@ def test_confirms_are_gathered_and_told_as_a_range() -> None:
 
 @KINDS
 def test_reject_publish_refuses_what_finds_no_room(arguments) -> None:
-    """A nack; a classic queue takes exactly as many as it holds."""
+    """A nack, of all up to it and to be sent again; a classic queue takes as many as it holds.
+
+    That is what RabbitMQ's nack says of each message, for want of another value.
+    """
     limits = {"x-max-length": 3, "x-overflow": "reject-publish"}
     rig, client, channel = ready(arguments={**arguments, **limits})
     do(rig, channel, ConfirmSelect())
@@ -346,6 +385,8 @@ def test_reject_publish_refuses_what_finds_no_room(arguments) -> None:
         rig.rest()
     kinds = [kind for kind, _, _ in client.confirms]
     assert kinds == ["ack"] * (4 if arguments else 3) + ["nack"] * (6 if arguments else 7)
+    nacks = client.methods(BasicNack)
+    assert {(nack.multiple, nack.requeue) for nack in nacks} == {(True, True)}
 
 
 def test_a_mandatory_message_without_a_queue_comes_back_before_its_confirm() -> None:

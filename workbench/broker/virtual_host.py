@@ -278,12 +278,20 @@ class VirtualHost:
         self.queues[name].purge(done)
 
     def claim(self, queue: QueueProcess, consumer: str, *, exclusive: bool) -> None:
-        """A consumer is about to attach, perhaps as the only one.
+        """A consumer is about to attach, perhaps as the only one of a classic queue.
+
+        A quorum queue or stream heeds no such wish (`rabbit_quorum_queue.erl:consume`). A queue
+        with a single active consumer chooses that itself, and takes nobody who wants to be it
+        (`rabbit_amqqueue_process.erl`, basic_consume).
 
         Raises:
-            QueueInUseError: another consumer is in the way.
+            QueueInUseError: another consumer is in the way, or the queue's own rule.
         """
-        if queue in self._exclusive or (exclusive and queue.queue.consumers()):
+        arguments = queue.arguments
+        if arguments.queue_type != CLASSIC:
+            return
+        chooses = arguments.single_active_consumer
+        if queue in self._exclusive or (exclusive and (chooses or queue.queue.consumers())):
             raise QueueInUseError(f"queue '{queue.name}' in vhost '/' in exclusive use")
         if exclusive:
             self._exclusive[queue] = consumer

@@ -173,6 +173,9 @@ class RabbitMq40(RabbitMq43):
     filter_set_bug: bool = other(
         "filter_set_bug", True, "rabbit_amqp_session.erl:keyfind_unpack_described, 4.0"
     )
+    takes_cancel_ok: bool = other(
+        "takes_cancel_ok", False, "rabbit_channel.erl:handle_method before 4.3"
+    )
     counts_failures: bool = other(
         "counts_failures", False, "rabbit_fifo_client.erl, rabbit_variable_queue.erl, 4.0 to 4.2"
     )

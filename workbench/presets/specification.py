@@ -234,6 +234,13 @@ class Preset:
         doc="what a client's channel.flow does: it stops deliveries; or active = false is refused"
         " with not-implemented; or flow-ok tells active = true, and nothing changes",
     )
+    takes_cancel_ok: bool = _number(
+        True,
+        unit="yes or no",
+        source="AMQP 0-9-1, basic.cancel-ok, of both peers; RabbitMQ since 4.3",
+        doc="a client's basic.cancel-ok ends its consumer; otherwise it ends the connection with"
+        " command-invalid",
+    )
     qos: str = _number(
         "consumer",
         unit="consumer, channel or ignored",

@@ -66,14 +66,14 @@ from workbench.queues import (
     Settle,
     Start,
 )
-from workbench.queues.arguments import QUORUM, STREAM
+from workbench.queues.arguments import INTEGERS, QUORUM, STREAM, type_name
 from workbench.queues.stream import OFFSET
 from workbench.sim import Actor
 
 from .consumers import Getter, QueueConsumer
 from .content import Amqp091Message, ContentError, as_amqp091, asked_offset, published
 from .declarations import Declarations
-from .faults import RefusedError, no_exchange, no_queue
+from .faults import RefusedError, no_exchange, no_queue, unimplemented
 from .publisher_flow import PublisherFlow
 
 Task = Callable[[], None]
@@ -391,23 +391,21 @@ class ChannelProcess:
         self._telling = False
         acks, nacks = sorted(self._acks), sorted(self._nacks)
         self._acks, self._nacks = [], []
-        self._tell_all(
-            nacks, acks, lambda tag, many: BasicNack(delivery_tag=tag, multiple=many, requeue=False)
-        )
-        self._tell_all(acks, nacks, lambda tag, many: BasicAck(delivery_tag=tag, multiple=many))
+        self._tell_all(nacks, acks, BasicNack)
+        if len(acks) == 1:  # of a nack alone RabbitMQ says `multiple` (`rabbit_channel.erl`)
+            self._send(BasicAck(delivery_tag=acks[0]))
+        else:
+            self._tell_all(acks, nacks, BasicAck)
 
     def _tell_all(
-        self, numbers: list[int], others: list[int], method: Callable[[int, bool], Method]
+        self, numbers: list[int], others: list[int], method: type[BasicAck | BasicNack]
     ) -> None:
-        if len(numbers) == 1:
-            self._send(method(numbers[0], False))
-            return
         still = min([*self._unconfirmed, *others], default=NO_LIMIT)
         below = [number for number in numbers if number < still]
         if below:
-            self._send(method(below[-1], True))
+            self._send(method(delivery_tag=below[-1], multiple=True))
         for number in numbers[len(below) :]:
-            self._send(method(number, False))
+            self._send(method(delivery_tag=number))
 
     # -- methods ----------------------------------------------------------------------------
 
@@ -467,6 +465,8 @@ class ChannelProcess:
                 self._flow(method)
             case ChannelFlowOk():
                 self._flow_asked.answered(method)
+            case BasicCancelOk():
+                self._cancel_answered(method)
             case _:
                 self._channel.connection.answer(event)
 
@@ -506,6 +506,13 @@ class ChannelProcess:
     def _consume(self, method: BasicConsume) -> None:
         queue = self._declarations.queue(method.queue)
         kind = queue.arguments.queue_type
+        priority = method.arguments.get("x-priority", 0)
+        if type_name(priority) not in INTEGERS:
+            raise RefusedError(
+                ReplyCode.PRECONDITION_FAILED,
+                f"invalid arg 'x-priority' for queue '{queue.name}' in vhost '/':"
+                f' "expected integer, got {type_name(priority)}"',
+            )
         start = self._start(method, queue)
         if self._shared and kind != "classic":
             raise RefusedError(
@@ -533,13 +540,12 @@ class ChannelProcess:
         self._reached[queue] = None
         unlimited = QUORUM_PREFETCH if kind == QUORUM else NO_LIMIT
         limit = 0 if method.no_ack or self._shared else self._prefetch
-        priority = method.arguments.get("x-priority", 0)
         queue.attach(
             name,
             consumer,
             mode=Prefetch(limit or unlimited),
             settled=method.no_ack,
-            priority=priority if isinstance(priority, int) else 0,
+            priority=priority,
             start=start,
             via=self.process,
         )
@@ -576,6 +582,12 @@ class ChannelProcess:
         else:
             self._leaving[consumer.name] = consumer
             consumer.queue.cancel(consumer.name, lambda: self.post(done))
+
+    def _cancel_answered(self, method: BasicCancelOk) -> None:
+        """The client says that a consumer is cancelled, though the broker asks for no answer."""
+        if not self._preset.takes_cancel_ok:
+            raise unimplemented()
+        self._cancel(BasicCancel(consumer_tag=method.consumer_tag, nowait=True))
 
     def takes(self, consumer: QueueConsumer) -> bool:
         """Whether a message can be delivered to a consumer now."""

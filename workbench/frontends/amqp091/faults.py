@@ -17,6 +17,11 @@ class RefusedError(Exception):
         self.code = code
 
 
+def unimplemented() -> RefusedError:
+    """A broker of this version never asks for what the client answers."""
+    return RefusedError(ReplyCode.COMMAND_INVALID, "unimplemented method")
+
+
 def no_queue(name: str) -> RefusedError:
     """There is no queue of that name."""
     return RefusedError(ReplyCode.NOT_FOUND, f"no queue '{name}' in vhost '/'")

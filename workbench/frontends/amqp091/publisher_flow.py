@@ -15,7 +15,7 @@ from workbench.amqp091.methods import ChannelFlow, ChannelFlowOk, Method
 from workbench.presets import Preset
 from workbench.sim import Clock, Timer
 
-from .faults import RefusedError
+from .faults import RefusedError, unimplemented
 
 READER, FLOW, ENFORCED = "reader", "flow", "enforced-flow"
 
@@ -80,7 +80,9 @@ class PublisherFlow:
         Raises:
             RefusedError: nobody had asked, or not that.
         """
-        if self._brake != ENFORCED:
+        if self._brake not in (FLOW, ENFORCED):
+            raise unimplemented()
+        if self._brake == FLOW:
             return
         if self._pending is None:
             raise RefusedError(ReplyCode.COMMAND_INVALID, "unsolicited channel.flow_ok")

@@ -4,6 +4,10 @@ import dataclasses
 from functools import cache
 from pathlib import Path
 
+from tests.broker.rig import consuming
+from workbench import presets
+from workbench.amqp10.messaging import Accepted
+from workbench.amqp10.performatives import Role
 from workbench.capture.importer import import_capture
 from workbench.scenarios import registry
 from workbench.scenarios.run import run
@@ -76,6 +80,28 @@ def lowered_credit():
     ]
 
 
+@cache
+def settled_late():
+    """A consumer settles messages whose link is gone, and comes back: rows by name."""
+    found = {}
+    for closed in (True, False):
+        rig, _, session, link = consuming(presets.get("rmq4.3"), 6)
+        for number in (3, 1):
+            link.grant(number)
+            rig.rest()
+            link.detach(closed=closed)
+            rig.rest()
+            session.emit_disposition(None, Role.RECEIVER, 0, 2, settled=True, state=Accepted())
+            rig.rest()
+            link = rig.receiver(session)
+        link.grant(1)
+        rig.rest()
+        link.settle(4)
+        rig.rest()
+        found[f"settled late, closed {closed}"] = rig.recorder.rows
+    return found
+
+
 def without(row):
     """In the place of a frame that a capture lacks."""
     return dataclasses.replace(
@@ -116,6 +142,6 @@ def capture_rows():
 def all_rows():
     """All of them in one trace, each a run of its own."""
     rows = []
-    for name, found in scenario_rows().items():
+    for name, found in (scenario_rows() | settled_late()).items():
         rows += [dataclasses.replace(row, run=name) for row in found]
     return [*rows, *lossy(), *capture_rows()]

@@ -293,5 +293,7 @@ def test_pika_goes_through_a_proxy_that_reads_and_holds_its_frames(serve, connec
         "basic.publish", "basic.consume", "basic.consume-ok", "basic.deliver", "basic.ack",
         "basic.cancel", "basic.cancel-ok",
     ]  # fmt: skip
-    (words,) = [line for line in proxy.news() if "joined" in line]
-    assert words.startswith("c1 is joined to amqp://127.0.0.1")
+    joined, opened, *gone = proxy.news()
+    assert joined.startswith("c1 is joined to amqp://127.0.0.1")
+    assert opened.startswith("c1 is open: AMQP 0-9-1, product 'Pika")
+    assert [line.partition(" socket")[2] for line in gone] == [" is closed"]

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.analysis.made import made_rows
-from tests.analysis.runs import all_rows, capture_rows, scenario_rows
+from tests.analysis.runs import all_rows, capture_rows, scenario_rows, settled_late
 from workbench import folds
 from workbench.capture.importer import import_capture
 from workbench.folds.channels import LINKLESS
@@ -144,6 +144,14 @@ def test_settlement_counts_what_was_never_settled():
     """Ten were settled in the capture, fifteen not."""
     row = only(folds.latency(capture("rmq43_b_consumer_credit")), measure="settlement")
     assert (row["count"], row["unanswered"]) == (10, 15)
+
+
+@pytest.mark.parametrize("rows", settled_late().values(), ids=settled_late())
+def test_what_is_settled_after_its_link_s_end_is_not(rows):
+    """The messages went back when the link was detached; only what came later is settled."""
+    found = [row for row in folds.latency(rows) if row["measure"] == "settlement"]
+    assert sum(row["count"] for row in found) == 1
+    assert sum(row["unanswered"] for row in found) == 4
 
 
 @given(st.lists(st.integers(0, 99), min_size=1), st.sampled_from([10, 50, 90, 99]))

@@ -252,16 +252,55 @@ def test_settled_deliveries_have_no_tag(preset) -> None:
 
 
 @rabbit
-def test_an_unsettled_disposition_is_answered_with_a_settled_one(preset) -> None:
-    """Same range, same state, from the sender; `settled` may not be left out."""
+@pytest.mark.parametrize(("first", "last", "settled"), [(0, 5, 5), (100, 102, 0)])
+def test_an_unsettled_disposition_is_answered_with_a_settled_one(
+    preset, first, last, settled
+) -> None:
+    """Same range, same state, from the sender, also of a range in which nothing is unsettled.
+
+    `settled` may not be left out. Where the deliveries are of one link, the row tells its counters.
+    """
     rig, client, session, link = consuming(preset, 6)
     link.grant(6)
     rig.rest()
     link.settle(1)
-    unsettled = Disposition(role=Role.RECEIVER, first=0, last=5, settled=False, state=Accepted())
+    unsettled = Disposition(
+        role=Role.RECEIVER, first=first, last=last, settled=False, state=Accepted()
+    )
     session.emit(unsettled)
     rig.rest()
     (answer,) = client.frames(Disposition)
-    assert (answer.first, answer.last, answer.settled) == (0, 5, True)
-    assert rig.queue().terminal == 6
-    assert link.unsettled == {}
+    assert (answer.first, answer.last, answer.settled) == (first, last, True)
+    assert rig.queue().terminal == 1 + settled
+    assert len(link.unsettled) == 5 - settled
+    (row,) = [
+        row for row in rig.recorder.rows
+        if (row.vantage, row.event, row.kind) == ("broker", "sent", "disposition")
+    ]  # fmt: skip
+    assert row.link == ("r" if settled else None)
+    assert not settled or row.ledger["unsettled"] == 0
+
+
+@rabbit
+def test_nothing_unsettled_nothing_answered(preset) -> None:
+    """A session without unsettled deliveries passes over what is said of any."""
+    rig, client, session, _ = consuming(preset, 6)
+    session.emit(Disposition(role=Role.RECEIVER, first=0, settled=False, state=Accepted()))
+    rig.rest()
+    assert client.frames(Disposition) == []
+
+
+@rabbit
+def test_available_counts_what_waits_in_the_session_too(preset) -> None:
+    """Whatever its window lets through, the sender has all but what it has sent."""
+    rig, _, session, link = consuming(preset, 20)
+    session.set_incoming_window(2)
+    for credit in (10, 8):
+        link.grant(credit)
+        rig.rest()
+    told = [
+        row.ledger["available"]
+        for row in rig.recorder.rows
+        if row.vantage == "broker" and row.link == "r" and row.kind in ("flow", "transfer")
+    ]
+    assert told[1:] == [19, 18, 18]

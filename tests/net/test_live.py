@@ -5,7 +5,7 @@ import socket
 
 import pytest
 
-from tests.patience import TIMEOUT_S
+from tests.patience import TIMEOUT_S, until
 from workbench.amqp10.frame import Frame, encode_item
 from workbench.amqp10.performatives import SaslInit
 from workbench.net import Limits, ListenError, LiveBroker
@@ -113,6 +113,14 @@ def test_who_is_let_in(users, welcome):
     """ANONYMOUS and guest:guest, or those who are named alone; without SASL nobody."""
     with LiveBroker("rmq4.3", users=users) as broker:
         assert {name for name, init in ENTRANCES.items() if let_in(broker, init)} == welcome
+
+
+def test_who_is_not_let_in_is_told_why_by_the_one_who_serves():
+    """Beside what the client is told, which is a code."""
+    with LiveBroker("rmq4.3") as broker:
+        assert not let_in(broker, ENTRANCES["guest with another password"])
+        until(lambda: not broker.connections())
+        assert broker.news() == ["c1 is gone: wrong user or password"]
 
 
 def let_in(broker, init):

@@ -12,7 +12,8 @@ from pyspark.sql import Window
 from pyspark.sql import functions as F
 
 from . import serials
-from .readings import SESSION, senders
+from .endpoint_view import VIEW
+from .readings import SESSION, endings, senders
 from .schemas import LINK
 from .segmented_scan import checkpointed
 
@@ -38,7 +39,7 @@ def settlements(rows: DataFrame, read: DataFrame) -> DataFrame:
         `LINK`, `seq` of its last frame, and `us`, from that to the first disposition that settles
         it; null if none did.
     """
-    sent = checkpointed(_messages(read))
+    sent = checkpointed(_messages(read, endings(rows, (*LINK, VIEW))))
     met = sent.select("session_key", "block", "id", "seq", "next_seq").join(
         _touched(rows, sent).select(
             "session_key", "block", "first", "size",
@@ -59,11 +60,11 @@ def settlements(rows: DataFrame, read: DataFrame) -> DataFrame:
     )
 
 
-def _messages(read: DataFrame) -> DataFrame:
+def _messages(read: DataFrame, ends: DataFrame) -> DataFrame:
     """Messages that wait for their settlement from their last frame (`seq`, `t_us`) on.
 
-    `next_seq`: where the next message with the same number begins to wait; no sooner settlement is
-    the next one's, and no later one this one's.
+    `next_seq`: where the next message with the same number begins to wait, or the link ends; no
+    sooner settlement is the next one's, and no later one this one's.
     """
     frames = senders(read).where("sends")
     whole = frames.groupBy("key", F.xxhash64(*SESSION).alias("session_key"), *LINK, "number").agg(
@@ -77,10 +78,10 @@ def _messages(read: DataFrame) -> DataFrame:
     again = Window.partitionBy("session_key", "id").orderBy("seq")
     return whole.where(
         "ends and not settled and not aborted and id is not null"
-    ).select(
+    ).join(F.broadcast(ends.select("key", "end_seq")), "key").select(
         "session_key", *LINK, "id", "seq", "t_us",
         F.floor(F.col("id") / BLOCK).alias("block"),
-        F.lead("seq").over(again).alias("next_seq"),
+        F.least(F.lead("seq").over(again), "end_seq").alias("next_seq"),
     )  # fmt: skip
 
 

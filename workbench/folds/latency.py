@@ -12,7 +12,7 @@ from . import channels
 from .channels import Begun
 from .counters import Counters
 from .intervals import Span, longest, took
-from .vantage import End, LinkKey, ends, from_receiver, is_set, percentile, value
+from .vantage import End, LinkKey, ends, from_receiver, is_set, link_key, percentile, value
 
 ASKED = ("grant", "drain", "echo")
 """Measures that begin with a flow of the receiver."""
@@ -96,7 +96,16 @@ def _settlement(end: End) -> Begun:
                 spans, unanswered = found[key]
                 spans.append((since, row))
                 unanswered.remove(since.seq)
+        elif row.kind in ("detach", "end", "close"):  # nothing said afterwards is said of its own
+            waiting = {at: one for at, one in waiting.items() if _outlives(one[0], row)}
     return found
+
+
+def _outlives(key: LinkKey, row: Row) -> bool:
+    """Whether a link is still there after a row that ends it, its session or its connection."""
+    if row.kind == "end":
+        return key.session != row.session
+    return row.kind == "detach" and key != link_key(row)
 
 
 def _speaks(row: Row, sender: str) -> bool:

@@ -175,6 +175,7 @@ class RabbitOutgoingLink(OutgoingLink):
     def deliver(self, effect: Deliver) -> None:
         """The message goes into the session's line."""
         self._buffered += 1
+        self.available(self._ready)
         self._out.push(self, effect)
 
     def refuse(self, message: Stored) -> None:

@@ -386,14 +386,21 @@ class RabbitPolicy(SessionPolicy):
         return fault_of_outcome(event)
 
     def updated(self, event: DeliveriesUpdated) -> None:
-        """What is not settled yet is settled by one frame of the same range and state."""
-        if event.role is not Role.RECEIVER or event.settled or not event.deliveries:
+        """What is not settled yet is settled by one frame of the same range and state.
+
+        So is a range that covers nothing, while anything else is unsettled.
+        """
+        if event.role is not Role.RECEIVER or event.settled or not event.session.outgoing:
             return
+        links = {delivery.link for delivery in event.deliveries}
         for delivery in event.deliveries:
             if isinstance(delivery, OutgoingDelivery):
                 delivery.link.updated(delivery, event.state, True)
         if event.session.can_emit():
-            event.session.emit(structs.replace(event.frame, role=Role.SENDER, settled=True))
+            event.session.emit(
+                structs.replace(event.frame, role=Role.SENDER, settled=True),
+                link=links.pop() if len(links) == 1 else None,
+            )
 
     def opened(self, event: OpenReceived) -> None:
         """A client may not ask for heartbeats too often, or for a virtual host that is none."""

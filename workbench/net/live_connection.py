@@ -11,7 +11,7 @@ from workbench.amqp10.errors import ErrorCondition
 from workbench.amqp10.frame import Frame, WireItem
 from workbench.amqp10.framing import FrameReader
 from workbench.amqp10.observer import ConnectionObserver
-from workbench.amqp10.performatives import Error, Open
+from workbench.amqp10.performatives import Error, Open, SaslCode
 from workbench.frontends import accept
 from workbench.sim import Direction
 
@@ -344,9 +344,12 @@ class LiveConnection(Client, asyncio.BufferedProtocol):
         return f"{who}{user}" + (f", from {self.end.address}" if self.end.address else "")
 
     def _why(self) -> str:
-        error = self.broker_end.amqp.error
+        amqp = self.broker_end.amqp
+        error = amqp.error
+        if error is None and amqp.sasl is not None and amqp.sasl.code == SaslCode.AUTH:
+            return ": wrong user or password"
         if error is None:
-            return "" if self.broker_end.amqp.ended else " without a close"
+            return "" if amqp.ended else " without a close"
         condition = getattr(error.condition, "value", error.condition)
         return f": {condition}: {error.description}"
 

@@ -185,7 +185,7 @@ class ProxyClient(Client):
             self.note("error", text=f"cannot reach {self.server.target}")
             self.drop()
             return
-        self.server.news.append(f"{self.name} is joined to {self.server.target}: {self.words}")
+        self.server.news.append(f"{self.name} is joined to {self.server.target}")
         if self._over and self.broker.transport is not None:
             self.broker.transport.abort()
 
@@ -251,6 +251,7 @@ class ProxyClient(Client):
                 other.patience_ms = said.idle_time_out
                 if other is self.client:
                     self._who = f"container {said.container_id!r}"
+                    self.server.news.append(f"{self.name} is open: {self.words}")
             case ConnectionStartOk():
                 self._who = f"AMQP 0-9-1, product {said.client_properties.get('product', '?')!r}"
                 return
@@ -261,6 +262,7 @@ class ProxyClient(Client):
                 return
             case ConnectionOpenOk():
                 self.client.heard = self.broker.heard = True
+                self.server.news.append(f"{self.name} is open: {self.words}")
             case _:
                 return
         if self._alive is None:
@@ -307,9 +309,9 @@ class ProxyClient(Client):
             return
         direction = C2B if side is self.client else B2C
         waiting = self.wire.waiting(direction)
-        who = "the client" if side is self.client else "the broker"
+        whose = "the client's" if side is self.client else "the broker's"
         held = f"; {waiting} of its frames still wait" if waiting else ""
-        self.server.news.append(f"{self.name}: {who} is gone{held}")
+        self.server.news.append(f"{self.name}: {whose} socket is closed{held}")
         self.lost = self.lost or side is self.client
         self.note("disconnect", side=side.from_peer)
         self._end_if_done()

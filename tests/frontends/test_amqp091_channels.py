@@ -857,6 +857,68 @@ def test_closing_the_connection_works_off_what_was_published_before() -> None:
     assert client.amqp.ended and rig.ends["c1"].amqp.ended
 
 
+def said(rig: Rig091) -> list[str]:
+    """Methods that the broker has sent, with the code of a close."""
+    sent = (row for row in rig.recorder.rows if row.event == "sent" and row.from_peer == "broker")
+    codes = ((row.kind, (row.frame_091 or {}).get("reply_code", "")) for row in sent)
+    return [f"{kind} {code}".strip() for kind, code in codes]
+
+
+@pytest.mark.parametrize("closes", ["channel", "connection"])
+@pytest.mark.parametrize(
+    ("method", "answer"),
+    [
+        (QueueDeclare(queue="q", durable=True), "queue.declare-ok"),
+        (BasicAck(delivery_tag=99), "channel.close 406"),
+        (QueueDeclare(queue="absent", passive=True), "channel.close 404"),
+        (TxCommit(), "channel.close 406"),
+    ],
+    ids=["what can be done", "an unknown tag", "an absent queue", "no transaction"],
+)
+@pytest.mark.parametrize("preset", [RMQ384, RMQ43, preset_of("spec")], ids=lambda one: one.name)
+def test_a_close_is_answered_behind_what_came_before_it(preset, method, answer, closes) -> None:
+    """Read long before the channel comes to either; so RabbitMQ 3.10.8 answers one segment."""
+    rig = Rig091(preset, channel_us=10)
+    client, channel = rig.channel()
+    before = len(said(rig))
+    channel.send(method)
+    (channel if closes == "channel" else client.amqp).close()
+    rig.rest()
+    assert said(rig)[before:] == [answer, f"{closes}.close-ok"]
+    if closes == "channel":
+        assert rig.open(client).number == channel.number
+    else:
+        assert client.amqp.ended and rig.ends["c1"].amqp.ended
+
+
+def test_every_close_on_its_way_is_answered_by_a_channel_that_fails() -> None:
+    """The channel's and the connection's; another channel finishes first, too."""
+    rig = Rig091(channel_us=10)
+    client, channel = rig.channel()
+    other = rig.open(client)
+    before = len(said(rig))
+    other.send(QueueDeclare(queue="q", durable=True))
+    channel.send(TxCommit())
+    channel.close()
+    client.amqp.close()
+    rig.rest()
+    assert sorted(said(rig)[before:-1]) == [
+        "channel.close 406", "channel.close-ok", "queue.declare-ok",
+    ]  # fmt: skip
+    assert said(rig)[-1] == "connection.close-ok"
+
+
+def test_who_closes_the_connection_hears_of_no_other_reason_to() -> None:
+    """What would have ended it is not told any more: its close is answered."""
+    rig = Rig091(channel_us=10)
+    client, channel = rig.channel()
+    channel.send(BasicQos(prefetch_size=1))
+    client.amqp.close()
+    rig.rest()
+    assert said(rig)[-1] == "connection.close-ok"
+    assert client.methods(ConnectionClose) == []
+
+
 def test_what_a_queue_is_asked_comes_after_what_was_published_before() -> None:
     """get, purge and delete call the queue's process: the channel does nothing until it answers."""
     rig = Rig091(queue_enqueue_us=500)

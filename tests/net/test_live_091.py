@@ -208,6 +208,22 @@ def test_what_breaks_a_rule_has_its_code_and_scope_and_others_go_on(broker, dial
     assert broker.overview()["queue:q.ready"] == before + 1
 
 
+@pytest.mark.parametrize(
+    ("close", "answer"),
+    [
+        (Frame(1, m.ChannelClose(reply_code=200)), "channel.close-ok"),
+        (Frame(0, m.ConnectionClose(reply_code=200)), "connection.close-ok"),
+    ],
+    ids=["channel", "connection"],
+)
+def test_a_close_in_one_segment_with_an_error_is_answered_behind_it(broker, dial, close, answer):
+    """A client that closes waits for that, and for nothing else."""
+    client = dial(opening())
+    client.sendall(b"".join(map(encode_item, (Frame(1, m.BasicAck(delivery_tag=99)), close))))
+    broker.wait(0)
+    assert list(map(kind_of, heard(client)))[-2:] == ["channel.close", answer]
+
+
 @pytest.mark.parametrize("much", [1, 7, 12])
 def test_a_frame_that_is_never_whole_is_not_answered(broker, dial, much):
     """Nothing is known of it before its frame-end has come; it goes with the connection."""

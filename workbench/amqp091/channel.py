@@ -85,6 +85,11 @@ class Channel:
         return self.state is OPENED and self.connection.opened
 
     @property
+    def can_send(self) -> bool:
+        """This end may send on it: until it has closed it, or answered the peer's close."""
+        return self.connection.can_send and (True, OTHER) in CHANNEL_TABLE[self.state]
+
+    @property
     def unfinished_octets(self) -> int:
         """What has come of a message whose last part has not."""
         return 0 if self._header is None else self._header.body_size - self._missing

@@ -138,6 +138,11 @@ class Connection:
         return self.state is OPENED
 
     @property
+    def can_send(self) -> bool:
+        """Channels may send: until this end has closed it, or answered the peer's close."""
+        return (True, OTHER) in CONNECTION_TABLE[self.state]
+
+    @property
     def ended(self) -> bool:
         """Nothing more will be sent or understood: the transport can be dropped."""
         return self.state is END
@@ -531,7 +536,7 @@ class Connection:
             if not self.is_client:
                 return
             reply = ChannelFlowOk(active=method.active)
-        if self.opened and (True, step_of(reply)) in CHANNEL_TABLE[channel.state]:
+        if self.can_send and (True, step_of(reply)) in CHANNEL_TABLE[channel.state]:
             channel.send(reply)
 
     def _reply(self, method: Method) -> None:
@@ -545,14 +550,16 @@ class Connection:
         code = ReplyCode(said.reply_code)
         channel = event.channel
         if channel is not None:
-            if self.opened and (True, Step.CLOSE) in CHANNEL_TABLE[channel.state]:
+            if self.can_send and (True, Step.CLOSE) in CHANNEL_TABLE[channel.state]:
                 channel.close(code, said.reply_text, numbers)
+        elif self.state in CLOSING:
+            return  # it ends already, and close-ok is all that is owed
         elif self.settings.terse and (event.undecodable or not self.opened):
             self.error = self.error or said
             self.abandon()
         elif (True, Step.CLOSE) in CONNECTION_TABLE[self.state]:
             self.close(code, said.reply_text, numbers)
-        elif self.state is not ConnectionState.CLOSE_SENT:
+        else:
             self.abandon()
 
     # -- time -----------------------------------------------------------------------------------

@@ -146,10 +146,13 @@ CONNECTION_TABLE: Table[ConnectionState] = _read(
     OPEN_RCVD: S:open-ok OPENED, S:close CLOSE_SENT, R:close CLOSE_RCVD
     OPENED: S:frame OPENED, R:frame OPENED, S:close CLOSE_SENT, R:close CLOSE_RCVD
     CLOSE_SENT: R:close-ok END, R:close CLOSE_SENT, S:close-ok CLOSE_SENT
-    CLOSE_RCVD: S:close-ok END
+    CLOSE_RCVD: S:frame CLOSE_RCVD, S:close-ok END
     """,
 )
-"""State, step, next state; `frame` is any method or content, and a heartbeat is none."""
+"""State, step, next state; `frame` is any method or content, and a heartbeat is none.
+
+In CLOSE_RCVD an end may still answer what came before the close, as its channels come to it.
+"""
 
 CHANNEL_TABLE: Table[ChannelState] = _read(
     ChannelState,
@@ -159,11 +162,12 @@ CHANNEL_TABLE: Table[ChannelState] = _read(
     OPEN_RCVD: S:open-ok OPENED, R:frame OPEN_RCVD, S:close CLOSE_SENT, R:close CLOSE_RCVD
     OPENED: S:frame OPENED, R:frame OPENED, S:close CLOSE_SENT, R:close CLOSE_RCVD
     CLOSE_SENT: R:close-ok CLOSED, R:close CLOSE_SENT, S:close-ok CLOSE_SENT
-    CLOSE_RCVD: S:close-ok CLOSED
+    CLOSE_RCVD: S:open-ok CLOSE_RCVD, S:frame CLOSE_RCVD, S:close CLOSE_SENT, S:close-ok CLOSED
     """,
 )
 """State, step, next state. In CLOSE_SENT what comes has no effect until close or close-ok.
 
+In CLOSE_RCVD an end may still answer what came before the close, with a close of its own too.
 A client need not wait for open-ok: what it sends before waits in the channel's mailbox.
 """
 

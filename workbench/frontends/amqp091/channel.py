@@ -193,6 +193,7 @@ class ChannelProcess:
         self._gets = 0
         self._tx: Transaction | None = None
         self._over = False
+        self._ending: list[Task] = []  # what is owed to those who wait for its end
 
     # -- the mailbox ------------------------------------------------------------------------
 
@@ -208,10 +209,10 @@ class ChannelProcess:
 
     def method_came(self, event: MethodReceived) -> None:
         """The reader has read another method: that costs nothing."""
-        if self._over:
-            self._channel.connection.answer(event)  # of what still comes, a close alone
-        elif isinstance(event.method, ChannelOpen | ChannelClose):
-            self.post(partial(self._life, event))
+        if isinstance(event.method, ChannelClose):
+            self.finish(partial(self._channel.connection.answer, event))
+        elif isinstance(event.method, ChannelOpen):
+            self.post(partial(self._open, event))
         else:
             self.post(partial(self._obey, event, self._method))
 
@@ -220,20 +221,18 @@ class ChannelProcess:
         self.post(lambda: self._end_by(event))
 
     def _end_by(self, event: ProtocolViolation) -> None:
-        if not self._over:
-            self.end()
-            self._channel.connection.answer(event)
+        self.end(partial(self._channel.connection.answer, event))
 
     def finish(self, done: Task) -> None:
-        """The connection closes: work off what is there, and tell."""
+        """The channel or its connection closes: work off what is there, and tell.
+
+        That is owed however the channel ends: an error that comes first empties its mailbox.
+        """
         if self._over:
             done()
         else:
-            self.post(partial(self._finish, done))
-
-    def _finish(self, done: Task) -> None:
-        self.end()
-        done()
+            self._ending.append(done)
+            self.post(self.end)
 
     def post(self, task: Task) -> None:
         """Let the channel do something when its turn comes."""
@@ -259,15 +258,10 @@ class ChannelProcess:
         except RefusedError as refused:
             self._refuse(refused, method)
 
-    def _life(self, event: MethodReceived) -> None:
-        """The channel begins, or ends."""
-        if isinstance(event.method, ChannelClose):
-            self.end()
-            self._channel.connection.answer(event)
-        else:
-            self._flow_asked.opens(
-                lambda: self._channel.connection.answer(event), bool(self._broker.alarms)
-            )
+    def _open(self, event: MethodReceived) -> None:
+        self._flow_asked.opens(
+            lambda: self._channel.connection.answer(event), bool(self._broker.alarms)
+        )
 
     def alarm(self, on: bool) -> None:
         """An alarm has begun, or is over: it jumps the queue of what waits in the mailbox."""
@@ -277,12 +271,13 @@ class ChannelProcess:
     def _refuse(self, refused: RefusedError, method: Method | None) -> None:
         event = self._channel.violated(refused.code, str(refused), method)
         if event.channel is not None:
-            self.end()
-        self._channel.connection.answer(event)
+            self._end_by(event)
+        else:
+            self._channel.connection.answer(event)
 
     def _send(self, method: Method) -> None:
-        """Answer, unless the channel is closing."""
-        if self._channel.opened and not self._over:
+        """Answer, unless the channel is over."""
+        if self._channel.can_send and not self._over:
             self._channel.send(method)
 
     # -- publishing -------------------------------------------------------------------------
@@ -367,7 +362,7 @@ class ChannelProcess:
         event: MessageReceived,
         message: Amqp091Message,
     ) -> None:
-        if self._channel.opened and not self._over:
+        if self._channel.can_send and not self._over:
             returned = BasicReturn(
                 reply_code=code,
                 reply_text=code.name,
@@ -611,7 +606,7 @@ class ChannelProcess:
 
     def _deliver(self, consumer: QueueConsumer, effect: Deliver) -> None:
         consumer.coming -= 1
-        if self._over or not self._channel.opened:
+        if self._over or not self._channel.can_send:
             return  # it goes back with the consumer
         if consumer.tag not in self._channel.counters.consumers:
             if not effect.settled:  # it was cancelled with nowait
@@ -663,7 +658,7 @@ class ChannelProcess:
 
     def _got(self, method: BasicGet, getter: Getter) -> None:
         got, queue = getter.got, getter.queue
-        if not self._channel.opened:
+        if not self._channel.can_send:
             return
         if not self._is_there(queue):
             self._refuse(no_queue(queue.name), method)
@@ -784,7 +779,7 @@ class ChannelProcess:
             queue.reached(in_turn)
 
     def _committed(self, waiting: Transaction) -> None:
-        if self._over or not self._channel.opened:
+        if self._over or not self._channel.can_send:
             return
         self._tx = Transaction()
         if waiting.failed:
@@ -820,8 +815,12 @@ class ChannelProcess:
         if self._called is not None and self._called[0] is queue:
             self._broker.soon(self._go_on)
 
-    def end(self) -> None:
-        """The channel is over: what it has not acknowledged goes back, and nobody waits for it."""
+    def end(self, told: Task | None = None) -> None:
+        """The channel is over: what it has not acknowledged goes back, and who waits is answered.
+
+        Args:
+            told: says first why it ends.
+        """
         if self._over:
             return
         self._over = True
@@ -841,6 +840,10 @@ class ChannelProcess:
             if self._is_there(queue):
                 queue.left(self.process)
         self.process.end()
+        if told is not None:
+            told()
+        for done in self._ending:
+            done()
 
     def overview(self) -> dict[str, int]:
         """Flat picture: what waits for it, and what it has delivered and published."""

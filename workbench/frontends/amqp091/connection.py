@@ -282,7 +282,7 @@ class BrokerConnection091:
         def one_done() -> None:
             nonlocal waiting
             waiting -= 1
-            if waiting <= 0 and not self._over:
+            if waiting <= 0:
                 self._end()
                 self.amqp.answer(event)
 

@@ -3,6 +3,20 @@
 import pytest
 
 from tests.amqp091.talk import Talk
+from workbench.amqp091.counters import ChannelCounters
+from workbench.amqp091.events import MethodReceived, ProtocolViolation
+from workbench.amqp091.frame import Frame
+from workbench.amqp091.methods import (
+    BasicAck,
+    BasicConsume,
+    BasicDeliver,
+    BasicGet,
+    BasicGetEmpty,
+    BasicGetOk,
+    BasicRecover,
+    ChannelOpen,
+)
+from workbench.amqp091.observer import ConnectionObserver
 
 SCRIPTS = {
     "a limit of qos holds for consumers that start afterwards": """
@@ -141,3 +155,58 @@ def test_a_number_that_is_used_again_has_a_new_ordinal():
     again = talk.client.connection.open_channel()
     talk.pump()
     assert (again.number, again.ordinal, talk.server.channel.ordinal) == (1, 2, 2)
+
+
+def test_what_settles_behind_a_get_is_judged_when_its_turn_has_come():
+    """A server's owner says when; a client counts it when the answer comes."""
+    talk = Talk()
+    client, server = talk.client.channel, talk.server.channel
+    client.send(BasicGet(queue="q"))
+    for tag in (1, 1):
+        client.send(BasicAck(delivery_tag=tag))
+    talk.pump()
+    first, second = talk.server.heard(MethodReceived)[-2:]
+    assert first.pending and second.pending
+    assert talk.server.heard(ProtocolViolation) == []
+    server.get_ok("", "q", 0, b"m")
+    assert list(server.counters.unacked) == [1]
+    talk.pump()
+    assert server.judge(first) == MethodReceived(server, first.method, (1,))
+    assert talk.counters().unacked == {}
+    assert server.judge(second).text == "unknown delivery tag 1"
+
+
+def test_an_answer_counts_what_was_sent_before_the_next_get_alone():
+    """Of a capture, too: each acknowledgement is for what the gets before it have brought."""
+    counters = ChannelCounters()
+    for method in (
+        BasicGet(), BasicAck(delivery_tag=0, multiple=True), BasicGet(), BasicRecover(requeue=True),
+    ):  # fmt: skip
+        counters.see(method, True)
+    counters.see(BasicGetOk(delivery_tag=1), False)
+    assert counters.unacked == {}
+    counters.see(BasicGetOk(delivery_tag=2), False)
+    assert counters.unacked == {}
+    assert counters.delivered == 2
+    counters.see(BasicGet(), True)
+    counters.see(BasicGetEmpty(), False)
+    assert not counters.getting
+
+
+def test_a_get_whose_answer_is_missing_holds_no_acknowledgement_up():
+    """A capture may lack it; what comes behind the gap is counted again."""
+    watcher = ConnectionObserver()
+    for method, from_client in (
+        (ChannelOpen(), True),
+        (BasicConsume(queue="q", consumer_tag="a", nowait=True), True),
+        (BasicDeliver(consumer_tag="a", delivery_tag=1), False),
+        (BasicDeliver(consumer_tag="a", delivery_tag=2), False),
+        (BasicGet(), True),
+        (BasicAck(delivery_tag=1), True),
+    ):
+        watcher.see(Frame(1, method), from_client)
+    watcher.lost(from_client=False)
+    again = Frame(1, BasicAck(delivery_tag=1))
+    assert watcher.see(again, from_client=True).consumer is None
+    assert watcher.see(Frame(1, BasicAck(delivery_tag=2)), from_client=True).consumer == "a"
+    assert watcher.see(Frame(1, BasicAck(delivery_tag=2)), from_client=True).consumer is None

@@ -857,6 +857,59 @@ def test_closing_the_connection_works_off_what_was_published_before() -> None:
     assert client.amqp.ended and rig.ends["c1"].amqp.ended
 
 
+@pytest.mark.parametrize(
+    ("methods", "answers", "left"),
+    [
+        ([BasicAck(delivery_tag=1)], [], 0),
+        ([BasicAck(delivery_tag=0, multiple=True)], [], 0),
+        ([BasicReject(delivery_tag=1, requeue=True)], [], 1),
+        ([BasicRecover(requeue=True)], ["basic.recover-ok"], 1),
+        ([BasicAck(delivery_tag=1)] * 2, ["channel.close 406"], 0),
+        ([BasicAck(delivery_tag=2)], ["channel.close 406"], 1),
+        (
+            [TxSelect(), BasicAck(delivery_tag=1), TxRollback(), BasicAck(delivery_tag=1)],
+            ["tx.select-ok", "tx.rollback-ok"], 1,
+        ),
+        (
+            [TxSelect(), BasicAck(delivery_tag=1), TxRollback(), BasicNack(), TxCommit()],
+            ["tx.select-ok", "tx.rollback-ok", "channel.close 406"], 1,
+        ),
+        (
+            [TxSelect(), BasicAck(delivery_tag=1), TxCommit()],
+            ["tx.select-ok", "tx.commit-ok"], 0,
+        ),
+    ],
+    ids=[
+        "ack", "ack of all", "reject", "recover", "ack twice", "ack of another", "rolled back",
+        "fails in a transaction", "committed",
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("preset", [RMQ384, RMQ43, preset_of("spec")], ids=lambda one: one.name)
+def test_a_delivery_may_be_settled_right_behind_its_get(preset, methods, answers, left) -> None:
+    """A channel is sequential [4.7]: what names a delivery is judged when the get was answered."""
+    rig, _, channel = ready(1, preset, channel_us=10)
+    before = len(said(rig))
+    do(rig, channel, BasicGet(queue="q"), *methods)
+    assert said(rig)[before : before + 3] == ["basic.get-ok", "content-header", "content-body"]
+    assert said(rig)[before + 3 :] == answers
+    if channel.opened:
+        channel.close()
+        rig.rest()
+    assert rig.queue().ready == left
+
+
+def test_what_is_settled_behind_a_get_waits_for_nothing_more() -> None:
+    """Both ends have it off their books, and the next tag is judged as it is read."""
+    rig, _, channel = ready(2, channel_us=10)
+    do(rig, channel, BasicGet(queue="q"), BasicAck(delivery_tag=1), BasicGet(queue="q"))
+    server = rig.ends["c1"].amqp.channels[channel.number]
+    for end in (channel, server):
+        assert list(end.counters.unacked) == [2]
+    do(rig, channel, BasicAck(delivery_tag=2))
+    assert rig.queue().ready == 0
+    assert channel.counters.unacked == server.counters.unacked == {}
+
+
 def said(rig: Rig091) -> list[str]:
     """Methods that the broker has sent, with the code of a close."""
     sent = (row for row in rig.recorder.rows if row.event == "sent" and row.from_peer == "broker")

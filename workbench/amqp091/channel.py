@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from workbench.amqp091.counters import ChannelCounters, Ledger
+from workbench.amqp091.counters import BEHIND_GETS, ChannelCounters, Ledger
 from workbench.amqp091.errors import LocalProtocolError, ReplyCode
 from workbench.amqp091.events import Event, MessageReceived, MethodReceived, ProtocolViolation
 from workbench.amqp091.frame import BASIC, ContentHeader, Frame, Payload, Undecodable, body_parts
@@ -68,6 +68,7 @@ class Channel:
         self._header: ContentHeader | None = None
         self._body = bytearray()
         self._missing = 0  # octets of the body
+        self._pending = 0  # methods that the owner has not had judged yet
         self._number: int | None = None  # of the message under way, in confirm mode
         self._words = f"channel {number}"
 
@@ -260,16 +261,23 @@ class Channel:
             return [self.connection.unreadable(payload)], None
         if isinstance(payload, Method):
             consumer = self.counters.consumer_of(payload)
-            fault = self._fault_of(payload)
-            return [fault] if fault is not None else self._take_method(payload), consumer
+            return self._take_method(payload), consumer
         consumer = None if self._method is None else self.counters.consumer_of(self._method)
         if isinstance(payload, ContentHeader):
             return self._take_header(payload), consumer
         assert isinstance(payload, bytes)
         return self._take_body(payload), consumer
 
-    def _fault_of(self, method: Method) -> ProtocolViolation | None:
-        """What is wrong with a method, before anything is changed."""
+    def judge(self, event: MethodReceived) -> MethodReceived | ProtocolViolation:
+        """What a pending method means, or what is wrong with it, now that its turn has come."""
+        self._pending -= 1
+        fault = self._fault_of(event.method)
+        if fault is not None:
+            return fault
+        return MethodReceived(self, event.method, self.counters.count(event.method, True))
+
+    def _misplaced(self, method: Method) -> ProtocolViolation | None:
+        """What is wrong with a method that comes here and now, whatever it says."""
         if self._method is not None:
             return self._unexpected("non content header" if self._header is None else "")
         if not self.connection.may_send(method, from_client=not self.connection.is_client):
@@ -279,6 +287,10 @@ class Channel:
             if isinstance(method, ChannelOpen):
                 text = "second 'channel.open' seen"
             return self._violated(ReplyCode.CHANNEL_ERROR, text, method)
+        return None
+
+    def _fault_of(self, method: Method) -> ProtocolViolation | None:
+        """What the book has against a method, before anything is changed."""
         counters = self.counters
         text = ""
         match method:
@@ -299,8 +311,16 @@ class Channel:
         return None
 
     def _take_method(self, method: Method) -> list[Event]:
+        fault = self._misplaced(method)
+        if fault is None:
+            behind = self.counters.getting or self._pending
+            if behind and type(method) in BEHIND_GETS and not self.connection.is_client:
+                self._pending += 1
+                return [MethodReceived(self, method, pending=True)]
+            fault = self._fault_of(method)
+        if fault is not None:
+            return [fault]
         step = step_of(method)
-        state = CHANNEL_TABLE[self.state][False, step]
         if step is OTHER:
             tags = self.counters.see(method, not self.connection.is_client)
             if type(method) in CONTENT:
@@ -309,7 +329,7 @@ class Channel:
                 self._number = self.counters.published if confirming else None
                 return []
             return [MethodReceived(self, method, tags)]
-        self.state = state
+        self.state = CHANNEL_TABLE[self.state][False, step]
         if isinstance(method, ChannelClose):
             self.error = self.error or method
         self._forget()

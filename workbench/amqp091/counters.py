@@ -34,7 +34,7 @@ from workbench.amqp091.methods import (
     TxSelect,
 )
 
-__all__ = ["ChannelCounters", "Consumer", "Ledger"]
+__all__ = ["BEHIND_GETS", "ChannelCounters", "Consumer", "Ledger"]
 
 Ledger: TypeAlias = dict[str, int | bool]
 
@@ -92,7 +92,8 @@ class ChannelCounters:
         self.confirmed = 0
         self.unconfirmed: dict[int, None] = {}
         self._starting: deque[BasicConsume] = deque()  # without consume-ok so far
-        self._getting: deque[BasicGet] = deque()  # without answer so far
+        # Gets without answer so far, and what is counted behind their answers; a get comes first.
+        self._getting: deque[Method] = deque()
         self._acked: dict[int, str | None] = {}  # in a transaction
         self._held: dict[str, Consumer] = {}  # gone, with unacknowledged deliveries
         # Everything up to these numbers is acknowledged, or confirmed.
@@ -100,7 +101,7 @@ class ChannelCounters:
         self._confirmed_to = 0
 
     def see(self, method: Method, from_client: bool) -> tuple[int, ...]:
-        """Counts a method that was sent or received.
+        """Counts a method that was sent or received; behind a get, perhaps when that is answered.
 
         Args:
             method: any of a channel.
@@ -109,8 +110,26 @@ class ChannelCounters:
         Returns:
             The tags or numbers that it concerns; see `events.MethodReceived.tags`.
         """
+        if from_client and self._getting and type(method) in BEHIND_GETS:
+            self._getting.append(method)
+            return ()
+        return self.count(method, from_client)
+
+    def count(self, method: Method, from_client: bool) -> tuple[int, ...]:
+        """As `see`, by whoever knows that its turn has come."""
         handler = _SEEN.get(type(method))
         return () if handler is None else handler(self, method, from_client) or ()
+
+    def lost(self) -> None:
+        """Methods have been missed: no answer to a get is waited for any more."""
+        while self._getting:
+            self._getting.popleft()
+            self._catch_up()
+
+    @property
+    def getting(self) -> bool:
+        """A basic.get has not been answered: it may bring a delivery, which the client may name."""
+        return bool(self._getting)
 
     def knows(self, method: BasicAck | BasicNack | BasicReject) -> bool:
         """Whether the client may settle the delivery with this tag."""
@@ -200,12 +219,19 @@ class ChannelCounters:
     def _get_ok(self, method: BasicGetOk, from_client: bool) -> None:
         self.delivered = method.delivery_tag
         asked = self._getting.popleft() if self._getting else None
-        if asked is None or not asked.no_ack:
+        if not isinstance(asked, BasicGet) or not asked.no_ack:
             self.unacked[method.delivery_tag] = None
+        self._catch_up()
 
     def _get_empty(self, method: BasicGetEmpty, from_client: bool) -> None:
         if self._getting:
             self._getting.popleft()
+        self._catch_up()
+
+    def _catch_up(self) -> None:
+        """Counts what waited for the answer of a get, up to the next one."""
+        while self._getting and not isinstance(self._getting[0], BasicGet):
+            self.count(self._getting.popleft(), from_client=True)
 
     def _ack(self, method: BasicAck | BasicNack, from_client: bool) -> tuple[int, ...]:
         tag, multiple = method.delivery_tag, method.multiple
@@ -300,6 +326,12 @@ _TAGGED: frozenset[type[Method]] = frozenset(
     kind for kind in METHODS.values() if "consumer_tag" in kind.__struct_fields__
 )
 _SETTLING: frozenset[type[Method]] = frozenset((BasicAck, BasicNack, BasicReject))
+
+BEHIND_GETS: frozenset[type[Method]] = _SETTLING | {
+    BasicRecover, BasicRecoverAsync, TxSelect, TxCommit, TxRollback,
+}  # fmt: skip
+"""What can be counted only when the gets before it have been answered: it may concern what they
+bring. A channel is sequential, so a client may send it at once [4.7]."""
 
 _SEEN: dict[type[Method], Callable[..., tuple[int, ...] | None]] = {
     BasicQos: ChannelCounters._qos,

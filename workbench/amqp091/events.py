@@ -71,11 +71,14 @@ class MethodReceived(Struct, frozen=True):
         tags: a server's ack, nack and reject: the deliveries that are acknowledged by it, in order;
             recover and recover-async: all that were unacknowledged; tx.rollback: those that are so
             again. At a client's ack and nack: the messages that are confirmed or refused.
+        pending: one of a server's that may concern the delivery of a get before it, which has not
+            been answered: neither judged nor counted. `Channel.judge` does that in its turn.
     """
 
     channel: Channel | None
     method: Method
     tags: tuple[int, ...] = ()
+    pending: bool = False
 
 
 class MessageReceived(Struct, frozen=True):

@@ -93,3 +93,4 @@ class ConnectionObserver:
         for channel in self._channels.values():
             channel.known = False
             channel.under_way.clear()
+            channel.counters.lost()

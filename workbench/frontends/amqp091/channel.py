@@ -213,6 +213,8 @@ class ChannelProcess:
             self.finish(partial(self._channel.connection.answer, event))
         elif isinstance(event.method, ChannelOpen):
             self.post(partial(self._open, event))
+        elif event.pending:
+            self.post(partial(self._judge, event))
         else:
             self.post(partial(self._obey, event, self._method))
 
@@ -222,6 +224,14 @@ class ChannelProcess:
 
     def _end_by(self, event: ProtocolViolation) -> None:
         self.end(partial(self._channel.connection.answer, event))
+
+    def _judge(self, event: MethodReceived) -> None:
+        """A get before it has been answered by now: whether it is right can be said."""
+        judged = self._channel.judge(event)
+        if isinstance(judged, ProtocolViolation):
+            self._end_by(judged)
+        else:
+            self._obey(judged, self._method)
 
     def finish(self, done: Task) -> None:
         """The channel or its connection closes: work off what is there, and tell.

@@ -13,6 +13,7 @@ from typing import Any
 import ipywidgets as widgets
 
 from workbench import serial
+from workbench.views.controls import named
 from workbench.views.lattice_view import WITHIN, button
 from workbench.views.stills import Still
 
@@ -53,8 +54,8 @@ class OrderLines(Still, widgets.VBox):
         self._starts = tuple(starts)
         self._log = log
         size = {"width": "600px", "max_width": WITHIN}
-        self.used = _lines([], len(lines), size)
-        self.offered = _lines(lines, len(lines), size)
+        self.used = named(_lines([], len(lines), size), HEAD)
+        self.offered = named(_lines(lines, len(lines), size), say("lines.choose"))
         self.take = button(say("lines.take"), say("lines.take-tip"))
         self.drop = button(say("lines.drop"), say("lines.drop-tip"))
         self.up = button(say("lines.up"), say("lines.up-tip"))

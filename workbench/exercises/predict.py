@@ -13,6 +13,7 @@ import ipywidgets as widgets
 
 from workbench.languages import on_page, words
 from workbench.trace.schema import Row
+from workbench.views.controls import named
 from workbench.views.looked import looked
 from workbench.views.stills import Still
 
@@ -115,7 +116,7 @@ class PredictionView(Still, widgets.VBox):
         self._label_give_up()
         self.commit.on_click(lambda _button: self._commit())
         self.compare.on_click(lambda _button: self._compare())
-        self.give_up.on_click(lambda _button: self._compared(self.prediction.give_up()))
+        self.give_up.on_click(lambda _button: self._give_up())
         self.hint.on_click(lambda _button: self._hint())
         self.confidence.observe(lambda _change: self._show_code(), names="value")
         if not question.choices:
@@ -180,6 +181,10 @@ class PredictionView(Still, widgets.VBox):
         alone = self._recalled_in is not None
         self._compared(self.prediction.compare(None if alone else _looked_at))
 
+    def _give_up(self) -> None:
+        self.compare.focus()  # what is hidden, or disabled, would leave the focus nowhere
+        self._compared(self.prediction.give_up())
+
     def _compared(self, verdict: Verdict) -> None:
         self.prediction.confidence = self.confidence.value
         self._label_give_up()
@@ -201,6 +206,8 @@ class PredictionView(Still, widgets.VBox):
         lines = "".join(f'<div style="line-height:1.5">{on_page(one)}</div>' for one in told)
         self.hints.value = f'<div role="status">{lines}</div>'
         self._label_hint()
+        if self.hint.disabled:
+            self.commit.focus()
 
     def _label_hint(self) -> None:
         shown, there = len(self.prediction.hints), len(self.prediction.question.hints)
@@ -272,11 +279,9 @@ def _field(question: Question) -> Any:
             options=[(choice.replace("`", ""), choice) for choice in question.choices],
             value=None,
             layout={"width": "auto"},
-            # A name for screen readers; the question itself stands above.
-            tooltip=question.text,
         )
         choices.add_class("wb-choices")
-        return choices
+        return named(choices, question.text)  # the question itself stands above
     return widgets.Text(
         placeholder=say("your-answer"),
         description=question.unit,

@@ -15,6 +15,7 @@ from workbench.scenarios.branches import Branches
 from workbench.scenarios.link_model import MOVES
 from workbench.scenarios.race import ACT_OF_MOVE
 from workbench.scenarios.schedules import play_model
+from workbench.views.controls import named
 from workbench.views.lattice_desk import LatticeDesk
 from workbench.views.lattice_view import button, status
 from workbench.views.stage_widget import StageWidget
@@ -44,9 +45,8 @@ class Scheduler(Still, widgets.VBox):
         self._trees = {
             level.name: Branches(play_model(level.model, (), level.rule)) for level in chosen
         }
-        self.choice = widgets.Dropdown(
-            options=self._labels(), layout={"width": "260px"}, tooltip=say("choice-tip")
-        )
+        choice = widgets.Dropdown(options=self._labels(), layout={"width": "260px"})
+        self.choice = named(choice, say("choice-tip"))
         self.story = widgets.HTML()
         self.line = widgets.HTML(layout={"min_height": "28px"})
         self.back = button(say("back"), say("back-tip"))

@@ -166,7 +166,6 @@ class ShowMe(Still, widgets.VBox):
     def _compared(self) -> None:
         self._hide()
         if self.belief is not None:
-            self.button.disabled = False
             self.place.layout.display = None
 
     def _hide(self) -> None:
@@ -179,9 +178,8 @@ class ShowMe(Still, widgets.VBox):
 
     def _show(self) -> None:
         belief = self.belief
-        if belief is None:
+        if belief is None or self.told.value:  # it is shown already
             return
-        self.button.disabled = True
         if belief.known_as is not None:
             self._say(say("searching"))
         text, self.shown = contradiction(belief, self.prediction.solution)

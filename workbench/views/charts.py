@@ -179,8 +179,10 @@ class Chart(Still, widgets.VBox):
         self._begin_us = begin_us
         self.words = words
         self.picture = Picture(FigureWidget(figure))
-        text = widgets.HTML(f"<pre>{html.escape(words)}</pre>")
-        self.twin = widgets.Accordion(children=[text], titles=(say("chart.in-words"),))
+        self.twin = widgets.HTML(
+            f"<details><summary>{say('chart.in-words')}</summary>"
+            f"<pre>{html.escape(words)}</pre></details>"
+        )
         super().__init__(children=[self.picture, self.twin])
 
     def move(self, at_us: int) -> None:

@@ -57,7 +57,7 @@ class StageWidget(Still, anywidget.AnyWidget):
     """
 
     _esm = stage_module()
-    _css = asset("stage.css") + asset("lab.css")
+    _css = asset("stage.css")
 
     scene = traitlets.Bytes().tag(sync=True)
     # The page is ahead of its kernel: an echo of where it was would lead it back.

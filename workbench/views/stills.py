@@ -106,12 +106,17 @@ def with_still(bundle: Any, text: str, *, prose: bool = False) -> Any:
 class Still:
     """Beside a widget's class, in front of it: leaves what `repr` tells on a page without a kernel.
 
-    A saved notebook keeps stills only (`workbench.cli.lab_server`).
+    A saved notebook keeps stills only (`workbench.cli.lab_server`). And all that is shown is for
+    keyboards and screen readers too (`controls`).
     """
 
     still_is_prose = False
 
     def _repr_mimebundle_(self, **kwargs: Any) -> Any:
+        # Here, because a static page has no widgets.
+        from .controls import controls
+
+        controls()
         bundle = super()._repr_mimebundle_(**kwargs)  # type: ignore[misc]
         return with_still(bundle, self._still(), prose=self.still_is_prose)
 

@@ -1,0 +1,51 @@
+// What ipywidgets leave to be done in a page, for whoever has a keyboard or a screen reader. One
+// model of a kernel does it for all of its page, and has no view.
+
+const KEEPS = "data-lm-suppress-shortcuts";
+const SHOWN = ".jp-OutputArea-output";
+const CONTROLS = ".widget-radio-box, .widget-slider .noUi-handle";
+let groups = 0;
+
+// JupyterLab takes a key for a command of its notebook, even where it chooses in a list of a
+// cell's output. Its commands with Ctrl, Alt or Cmd stay.
+function keep({ target, ctrlKey, altKey, metaKey }) {
+  // Asked is whatever has the focus itself, before what lies round it.
+  if (target.closest?.(SHOWN)) target.toggleAttribute(KEEPS, !(ctrlKey || altKey || metaKey));
+}
+
+// What a widget does not take for itself leads back to the notebook.
+function leave(event) {
+  if (event.key !== "Escape" || event.defaultPrevented) return;
+  event.target.closest?.(SHOWN)?.closest(".jp-Cell")?.focus({ preventScroll: true });
+}
+
+// Of radio buttons and sliders the label stands beside them, and says so to nobody; and only what
+// has one name is one group, in which the arrows choose.
+function name() {
+  for (const control of document.querySelectorAll(CONTROLS)) {
+    const label = control.closest(".widget-radio, .widget-slider").querySelector(".widget-label");
+    if (label?.textContent) control.setAttribute("aria-label", label.textContent);
+    if (!control.matches(".widget-radio-box")) continue;
+    control.setAttribute("role", "radiogroup");
+    control.dataset.group ??= `group-${++groups}`;
+    for (const radio of control.querySelectorAll("input")) radio.name = control.dataset.group;
+  }
+}
+
+export default {
+  initialize() {
+    if (globalThis.workbenchControls) return;
+    let later;
+    const changed = () => {
+      later ??= setTimeout(() => {
+        later = undefined;
+        name();
+      }, 100);
+    };
+    globalThis.workbenchControls = new MutationObserver(changed);
+    globalThis.workbenchControls.observe(document.body, { childList: true, subtree: true });
+    changed();
+    addEventListener("keydown", keep, true);
+    addEventListener("keydown", leave);
+  },
+};

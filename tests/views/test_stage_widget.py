@@ -273,3 +273,9 @@ def test_what_a_link_is_called_does_not_bar_a_run_without_it():
     """The line that comes first is then the busiest's."""
     named = stage(run("publishers", "rmq4.3", {"queues": 2}), link="q2")
     assert act(named, "begin", {"queues": 1}) == {"type": "done"}
+
+
+def test_a_direction_is_told_in_words():
+    """What is held is named as the buttons name it."""
+    reply = act(StageWidget(run("credit")), "hold:c1:b2c", True)
+    assert reply["branch"]["label"] == "hold broker to client, connection c1"

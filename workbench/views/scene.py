@@ -41,7 +41,7 @@ from .scene_chain import STORE, ChainPicture
 from .scene_channel import ChannelPicture
 from .scene_gauge import GaugePicture, SubscriberPicture, sends_messages
 from .scene_link import LinkLine, LinkPicture, say
-from .scene_live import AT_GATE, Live, LivePicture
+from .scene_live import AT_GATE, Live, LivePicture, way_of
 from .scene_paging import PagingPicture
 from .scene_quorum import QuorumPicture
 from .scene_valves import ValvesPicture
@@ -680,7 +680,10 @@ class SceneMaker:
 
 def act_words(row: Row) -> str:
     """An act of the learner's in a few words: `grant 4`, `accept 1, queue q1`."""
-    first, *rest = row.extra.items() or [("", "")]
+    given = row.extra | {
+        name: way_of(value) for name, value in row.extra.items() if name == "direction" and value
+    }
+    first, *rest = given.items() or [("", "")]
     told = [(spec_name(name), value) for name, value in rest if value not in (0, None, "")]
     more = [f"{name} {value_text(value)}" for name, value in told]
     done = f"{str(row.kind or '').replace('_', ' ')} {first[1]}".rstrip()

@@ -275,6 +275,19 @@ def test_what_a_link_is_called_does_not_bar_a_run_without_it():
     assert act(named, "begin", {"queues": 1}) == {"type": "done"}
 
 
+@pytest.mark.parametrize(
+    ("value", "why"),
+    [(None, "needs an amount, not nothing"), (2.5, "needs a whole number, not 2.5")],
+)
+def test_what_is_no_whole_amount_is_refused(value, why):
+    """An empty field is no 0, and nothing is cut off."""
+    view = StageWidget(run("credit"))
+    reply = act(view, "grant", value)
+    assert reply["type"] == "illegal"
+    assert why in reply["why"]
+    assert len(view.branches.runs) == 1
+
+
 def test_a_direction_is_told_in_words():
     """What is held is named as the buttons name it."""
     reply = act(StageWidget(run("credit")), "hold:c1:b2c", True)

@@ -14,6 +14,7 @@ from workbench.trace.cut import Following
 from workbench.trace.gates import SENDER_OF
 
 from .scene import SceneMaker, frame_doc, packed
+from .scene_acts import amount_of
 from .scene_live import AT_GATE, HeldFrame, Live, directed, idea_of, in_a_line, row_of, say, way_of
 from .scene_walk import Flight
 from .stage_widget import StageWidget
@@ -234,7 +235,7 @@ class FrozenWire(StageWidget):
             raise ValueError(self._nobody)
         wire, way = self.server.wire(self.connection), about or None
         if name in ("step", "some"):
-            return self._step(wire, int(value) if name == "some" else 1, way)
+            return self._step(wire, amount_of(name, value) if name == "some" else 1, way)
         if name == "release":
             (frame,) = [one for one in wire.held() if one.frame_id == int(value)] or [None]
             wire.release(int(value))

@@ -8,6 +8,7 @@ So are its parameters, for the form by which a run is begun anew.
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
@@ -84,10 +85,23 @@ class Deed:
             return self.spec.name, dict(self.given)
         if self.doc["kind"] == "frame":
             return self.spec.name, {**self.given, self.amount: frame_number(value)}
-        if isinstance(value, bool) or not isinstance(value, int | float):
-            raise ActionError(say("cannot.no-amount", act=self.id, value=f"{value!r:.40}"))
         scale = 1000 if self.amount in _IN_MS else 1
-        return self.spec.name, {**self.given, self.amount: round(value * scale)}
+        return self.spec.name, {**self.given, self.amount: amount_of(self.id, value, scale)}
+
+
+def amount_of(act: str, value: Any, scale: int = 1) -> int:
+    """The amount that the hand set for an act, times `scale`.
+
+    Raises:
+        ActionError: it is no number, or not a whole one.
+    """
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        given = say("cannot.nothing") if value is None else f"{value!r:.40}"
+        raise ActionError(say("cannot.no-amount", act=act, value=given))
+    amount = round(value * scale)
+    if not math.isclose(amount, value * scale):
+        raise ActionError(say("cannot.no-whole", act=act, value=value))
+    return amount
 
 
 def frame_number(value: Any) -> int:

@@ -505,8 +505,10 @@ def test_a_frame_is_held_by_mouse_by_keyboard_and_from_the_list(opened):
         "button", name="transfer: delivery-id 4 · 105 B, in flight. Press: hold"
     )
     frame.click()
+    reply(page, {"type": "done"})
     frame.focus()
     page.keyboard.press("Enter")
+    reply(page, {"type": "done"})
     page.keyboard.press("a")
     row = page.locator(".act", has_text="delivery-id 4")
     row.get_by_role("button", name="hold").click()
@@ -542,6 +544,15 @@ def test_what_has_no_mark_in_the_picture_stands_under_it_by_its_whole_name(
     if row.count():
         last = row.locator("button").last.bounding_box()
         assert last["x"] + last["width"] <= box["x"] + box["width"]
+
+
+def test_in_a_row_narrower_than_the_picture_the_button_for_more_is_seen(opened):
+    """The picture is scaled down there, and the row is not."""
+    page = opened("valves", width=480)
+    row, more = page.locator(".wst-actrow"), page.get_by_role("button", name="more")
+    last = more.bounding_box()
+    assert last["x"] + last["width"] <= 480
+    assert row.evaluate("node => node.scrollWidth <= node.clientWidth")
 
 
 def test_an_amount_without_a_knob_is_typed_where_its_button_leads(opened):
@@ -673,7 +684,7 @@ def test_an_act_grows_a_branch_and_what_was_there_stays(opened):
     reply(page, {"type": "branch", "branch": grown})
     assert sentence(page) == "The learner has done it."
     assert "credit 4" in page.locator(".wst-strip").inner_text()
-    assert page.locator("[data-branch='1'] rect").count() == 1
+    assert page.locator("[data-branch='1'] rect:not(.branch)").count() == 1
     assert page.evaluate("stage.run.steps.length") == grown["keeps"] + 1
     page.locator(".wst").focus()
     page.keyboard.press("b")
@@ -721,6 +732,122 @@ def test_a_kernel_that_does_not_answer_is_told(opened):
     page.get_by_role("button", name="publish", exact=True).click()
     page.clock.run_for(11_000)
     assert "does not answer" in page.get_by_role("alert").inner_text()
+
+
+def test_the_same_act_is_not_sent_again_before_its_answer(opened):
+    """A double click makes one branch; another act, and the same after the answer, are sent."""
+    page = opened("credit", reduced_motion="reduce")
+    publish = page.get_by_role("button", name="publish", exact=True)
+    publish.dblclick()
+    page.get_by_role("button", name="drain", exact=True).click()
+    reply(page, {"type": "done"})
+    publish.click()
+    assert [one["act"] for one in sent(page)] == ["publish", "drain", "publish"]
+
+
+def test_a_kernel_that_is_gone_is_told_at_once(opened):
+    """After a restart a message cannot even be sent."""
+    gone = WIDGET.replace(
+        "send: (message) => sent.push(message)", "send: () => { throw Error('Cannot send'); }"
+    )
+    page = opened("credit", ends=gone)
+    page.get_by_role("button", name="publish", exact=True).click()
+    assert "does not answer" in page.get_by_role("alert").inner_text()
+    assert page.locator(".wst").get_attribute("aria-busy") == "false"
+
+
+def test_a_number_that_is_none_is_sent_as_it_is(opened):
+    """Python refuses it in words; nothing is made of it here."""
+    page = opened("credit")
+    for text in ("", "2.5"):
+        page.locator(".wst").focus()
+        page.keyboard.press("a")
+        field = page.get_by_role("spinbutton", name="link credit")
+        field.fill(text)
+        field.press("Enter")
+        reply(page, {"type": "illegal", "act": "grant", "why": "No."})
+        field.press("Escape")
+    assert [one["value"] for one in sent(page)] == [None, 2.5]
+
+
+def test_what_is_opened_has_the_focus_and_gives_it_back(opened):
+    """By key or by button; and nobody goes on behind the help, which lies over everything."""
+    page = opened("credit")
+    within = lambda what: page.locator(what).evaluate(  # noqa: E731
+        "node => node.contains(document.activeElement)"
+    )
+    publish = page.get_by_role("button", name="publish", exact=True)
+    for opens, what in (("a", ".wst-sheet"), ("3", ".wst-sheet"), ("?", ".wst-help")):
+        publish.focus()
+        page.keyboard.press(opens)
+        assert within(what), opens
+        page.keyboard.press("Tab")
+        assert within(what), opens
+        page.keyboard.press("Escape")
+        assert page.locator(what).count() == 0
+        assert publish.evaluate("node => node === document.activeElement"), opens
+    page.evaluate("document.body.append(document.createElement('button'))")
+    for away in ("Tab", "Shift+Tab"):
+        page.keyboard.press("?")
+        for _ in range(2):
+            page.keyboard.press(away)
+        assert page.locator(".wst-help").count() == 0
+        page.locator(".wst").focus()
+    page.get_by_role("button", name="Share").click()
+    reply(page, {"type": "code", "text": "c1:abc", "own": []})
+    copy = page.get_by_role("button", name="Copy")
+    copy.click()
+    page.get_by_role("status").get_by_text("Copied").or_(page.get_by_text("copy it")).wait_for()
+    assert copy.evaluate("node => node === document.activeElement")
+
+
+def test_a_branch_of_the_timeline_shows_the_focus_and_is_easily_hit(opened):
+    page = opened("credit", reduced_motion="reduce")
+    reply(page, {"type": "branch", "branch": branch_of(scene_of("credit"))})
+    branch = page.locator("[data-branch='1']")
+    page.locator("[data-time]").focus()
+    page.keyboard.press("Tab")
+    while not branch.evaluate("node => node === document.activeElement"):
+        page.keyboard.press("Tab")
+    area = branch.locator(".branch")
+    assert area.evaluate("node => getComputedStyle(node).stroke") == "rgb(11, 87, 208)"
+    assert branch.bounding_box()["height"] >= 16
+
+
+def test_frames_on_a_short_wire_stand_apart(opened):
+    """Of three that were sent at once to a leader; what has no room waits unseen."""
+    page = opened(scenes.scene(run("quorum", parameters={"messages": 3})))
+    looks = page.evaluate(
+        """() => [...Array(120).keys()].map((n) => {
+          stage.seek(stage.scene.ends * n / 119);
+          const frame = (disc) => stage.run.frames.find(
+            (one) => one.id === disc.closest("[data-frame]").dataset.frame);
+          const places = [...stage.el.querySelectorAll(".wst-picture [data-frame] > .disc")]
+            .map((disc) => [frame(disc), disc.getBoundingClientRect()])
+            .map(([{ link, way }, box]) => [`${link} ${way}`, box.x, box.y]);
+          return places.flatMap(([lane, x, y], i) => places.slice(i + 1)
+            .filter((one) => one[0] === lane).map((one) => Math.hypot(one[1] - x, one[2] - y)));
+        }).flat()"""
+    )
+    assert looks
+    assert min(looks) >= 20
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_in_forced_colours_the_picture_has_the_systems(opened, scheme):
+    page = opened("credit", forced_colors="active", color_scheme=scheme, options="{theme: 'light'}")
+    paper, ink, pressed, other = page.evaluate(
+        """() => {
+          const of = (what, name) => getComputedStyle(stage.el.querySelector(what))[name];
+          stage.ui("tab", "2");
+          return [getComputedStyle(stage.el).backgroundColor, of(".wst-picture text", "fill"),
+            of(".wst-filter [aria-pressed=true]", "backgroundColor"),
+            of(".wst-filter [aria-pressed=false]", "backgroundColor")];
+        }"""
+    )
+    black, white = "rgb(0, 0, 0)", "rgb(255, 255, 255)"
+    assert [paper, ink] == ([white, black] if scheme == "light" else [black, white])
+    assert pressed != other
 
 
 def test_from_a_press_to_its_reply_the_stage_is_busy(opened):

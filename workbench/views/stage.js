@@ -810,17 +810,26 @@ function valves(view) {
   const line = scene.lines?.[0];
   return [kids, line && numberLine(view, line, under + 24, H - under - 30)];
 }
-function quorum(view) {
-  const { scene, state, W, H, small } = view, publisher = scene.nodes.find((node) => node.role === "sender"), replicas = scene.nodes.filter((node) => node !== publisher), n = replicas.length;
+function quorumPlan({ scene, state, H, small }) {
+  const publisher = scene.nodes.find((node) => node.role === "sender"), replicas = scene.nodes.filter((node) => node !== publisher), n = replicas.length;
   const foot = 58, pitch = Math.min(72, (H - foot - 26) / Math.max(3, n)), rowY = (i) => 34 + (H - foot - 34 - pitch * n) / 2 + pitch * (i + 0.5), ch = 42;
   const pw = small ? 104 : 112, px = EDGE + pw, lx = px + (small ? 26 : 52), cw = small ? 80 : 124, nx = lx + cw + (small ? 40 : 64), dx = nx + cw + 10, bx = dx + (small ? 46 : 54), leads = replicas.findIndex((node) => state.nodes?.[node.id]?.leads && !state.nodes?.[node.id]?.down), middle = rowY((n - 1) / 2);
-  const ly = leads < 0 ? middle : rowY(leads), kids = [], place = new Map(replicas.map((node, i) => [node.id, [i === leads ? lx : nx, rowY(i)]]));
+  const ly = leads < 0 ? middle : rowY(leads), place = new Map(replicas.map((node, i) => [node.id, [i === leads ? lx : nx, rowY(i)]]));
   const ends = (link2) => {
     const a = link2.from === publisher?.id ? [px, middle] : place.get(link2.from), b = link2.to === publisher?.id ? [px, middle] : place.get(link2.to);
     if (!a || !b) return null;
     const out = (p, q, id) => id === publisher?.id ? p[0] : p[0] < q[0] ? p[0] + cw : p[0];
     return a[0] === b[0] ? [a[0], a[1], b[0], b[1]] : [out(a, b, link2.from), a[1], out(b, a, link2.to), b[1]];
   };
+  const inner = (link2) => link2.from === publisher?.id ? 10 : 6;
+  return { publisher, replicas, pw, lx, ly, cw, ch, nx, dx, bx, leads, middle, rowY, ends, inner };
+}
+function wireLength(view, id) {
+  const link2 = view.scene.links?.find((one) => one.id === id), plan = view.scene.layout === "quorum" && link2 ? quorumPlan(view) : null, e = plan?.ends(link2);
+  return e ? Math.max(1, Math.hypot(Math.abs(e[2] - e[0]) - 2 * plan.inner(link2), e[3] - e[1])) : Math.max(200, view.W - 380);
+}
+function quorum(view) {
+  const { scene, state, W, H } = view, { publisher, replicas, pw, lx, ly, cw, ch, nx, dx, bx, leads, middle, rowY, ends, inner } = quorumPlan(view), kids = [];
   for (const link2 of scene.links ?? []) {
     const e = ends(link2), cut = state.links?.[link2.id]?.cut;
     const leader = leads < 0 ? void 0 : replicas[leads].id, busy = view.flying.some(({ frame }) => frame.link === link2.id);
@@ -863,8 +872,8 @@ function quorum(view) {
   for (const one of view.flying) {
     const link2 = scene.links?.find((l) => l.id === one.frame.link), e = link2 && ends(link2);
     if (!e) continue;
-    const p = one.frame.way === "there" ? one.part : 1 - one.part, inner = link2.from === publisher?.id ? 10 : 6, along = (a, b) => a + (b - a) * p;
-    const fx = along(e[0] + Math.sign(e[2] - e[0]) * inner, e[2] - Math.sign(e[2] - e[0]) * inner), fy = along(e[1], e[3]);
+    const p = one.frame.way === "there" ? one.part : 1 - one.part, room = inner(link2), along = (a, b) => a + (b - a) * p;
+    const fx = along(e[0] + Math.sign(e[2] - e[0]) * room, e[2] - Math.sign(e[2] - e[0]) * room), fy = along(e[1], e[3]);
     if (one.lost && lost.some(([x2, y]) => Math.hypot(x2 - fx, y - fy) < 16)) continue;
     if (one.lost) lost.push([fx, fy]);
     kids.push(frameMark(view, one, fx, fy, e[2] > e[0] === (one.frame.way === "there"), one.frame.kind !== "message"));
@@ -1234,10 +1243,10 @@ function marked(node, found = /* @__PURE__ */ new Set()) {
 }
 var partyOf = (view, act) => view.scene.nodes.find((one) => one.id === act.on)?.name ?? "";
 var isSet = (act) => ["knob", "handle", "text"].includes(act.kind);
-function actRow(view, drawn) {
+function actRow(view, drawn, width) {
   const there = marked(drawn), rest = (view.scene.acts ?? []).filter((act) => act.kind !== "frame" && !there.has(act.id)), row2 = [];
   const place = (act) => act.on === "stage" ? -1 : rest.findIndex((one) => one.on === act.on);
-  let left = view.W - 24 - 40, last = "";
+  let left = width - 24 - 40, last = "";
   for (const act of [...rest].sort((a, b) => place(a) - place(b))) {
     const name = nameNow(view, act), text = isSet(act) ? `${name}…` : name, party2 = partyOf(view, act);
     const heads = party2 !== "" && party2 !== last && !name.split(" ").includes(party2.split(" ").pop());
@@ -1358,16 +1367,18 @@ function transport(time) {
 }
 var timeToX = (time, t) => 8 + (time.width - 16) * clamp((t - time.from) / Math.max(time.ends - time.from, 1e-9), 0, 1);
 var xToTime = (time, x) => time.from + (time.ends - time.from) * clamp((x - 8) / (time.width - 16), 0, 1);
+var LANES = 4;
 function timeline(time) {
   const { runs, run, curtain, uid, width } = time, X = (t) => timeToX(time, t), kids = [], rows2 = /* @__PURE__ */ new Map();
-  [...runs.keys()].forEach((id, i) => rows2.set(id, (runs.size > 1 ? 15 : 22) + (i ? 1 + (i - 1) % 3 : 0) * 8));
+  const lanes = Math.min(runs.size, LANES), apart = Math.min(16, 25 / Math.max(1, lanes - 1)), hit2 = Math.max(10, apart);
+  [...runs.keys()].forEach((id, i) => rows2.set(id, (runs.size > 1 ? 13 : 22) + (i ? 1 + (i - 1) % (LANES - 1) : 0) * apart));
   for (const { branch, ends } of runs.values()) {
     const now = branch.id === run.branch.id, y2 = rows2.get(branch.id), parent = branch.parent === null ? y2 : rows2.get(branch.parent) ?? y2, x = X(branch.at), name = branch.id ? phrase("branch-named", { number: branch.id, act: branch.label }) : branch.label;
     kids.push(G(
       { key: `branch ${branch.id}`, class: "hit", "data-branch": branch.id, tabindex: runs.size > 1 ? 0 : null, role: runs.size > 1 ? "button" : null, "aria-label": name, "aria-pressed": runs.size > 1 ? String(now) : null },
       h("title", {}, name),
       P(`M${x} ${parent}${branch.parent === null ? "" : `C${x + 5} ${parent} ${x + 2} ${y2} ${x + 9} ${y2}`}H${X(ends)}`, `f-none round ${now ? "k-snd w4" : "k-line2 w2"}`),
-      P(`M${x} ${y2}H${X(ends)}`, "wide thinner"),
+      R(x, y2 - hit2 / 2, Math.max(hit2, X(ends) - x), hit2, "f-none branch", { rx: 5 }),
       branch.acts.map((act, i) => R(X(act.t) - 3.5, y2 - 3.5, 7, 7, now ? "f-rcv" : "f-line2", { key: `act ${i}`, rx: 1.5 }))
     ));
   }
@@ -1392,6 +1403,7 @@ var chosen = null;
 var PACE = 1 / 120;
 var LEAST = 620;
 var ROW2 = 36;
+var OPENED = ".wst-sheet, .wst-help, .wst-code";
 var PATIENCE = 1e4;
 var Stage = class {
   constructor(parent, scene, options = {}) {
@@ -1454,6 +1466,10 @@ var Stage = class {
   awaited = 0;
   /** an act has been sent, and nothing has come of it yet */
   awaits = false;
+  /** what has been sent last */
+  sent = "";
+  /** what had the focus before something was opened that has it now */
+  left = null;
   code = null;
   typed = {};
   wrong = null;
@@ -1617,7 +1633,7 @@ var Stage = class {
       this.slow = near;
       let pace = (this.scene.pace ?? PACE) * passed;
       if (near) pace *= 0.38;
-      else if (following && following.t - this.t > 9 && !this.flights().length) pace *= 4;
+      else if (following && following.t - this.t > 9 && !flying(this.run, this.t, () => 0).length) pace *= 4;
       const before = this.i, t = this.t + pace, parts = this.rule ? steps.findIndex((_, i) => i > before && steps[i].t <= t && differs(this.run.states[i], this.rule) !== null) : -1;
       if (parts > 0 && differs(this.run.states[before], this.rule) === null) {
         this.playing = false;
@@ -1682,11 +1698,19 @@ var Stage = class {
   }
   send(act, value) {
     if (!this.options.send) return;
+    const message = { act, value, t: this.t, branch: this.branch, step: this.i }, sent = JSON.stringify(message);
+    if (this.awaits && sent === this.sent) return;
+    this.sent = sent;
     clearTimeout(this.awaited);
     this.awaits = true;
     this.draw();
-    this.awaited = setTimeout(() => this.say(phrase("no-answer"), this.tried), PATIENCE);
-    this.options.send({ act, value, t: this.t, branch: this.branch, step: this.i });
+    this.awaited = setTimeout(() => this.unanswered(), PATIENCE);
+    this.options.send(message);
+  }
+  /** Nothing comes of what was sent. */
+  unanswered() {
+    clearTimeout(this.awaited);
+    this.say(phrase("no-answer"), this.tried);
   }
   /** Shows a note below an element, or over the picture, until the learner goes on. */
   say(text, element = null) {
@@ -1723,7 +1747,7 @@ var Stage = class {
     if (reply.type === "code") {
       this.code = { text: reply.text, own: reply.own, said: "" };
       this.draw();
-      this.el.querySelector(".wst-code textarea")?.focus({ preventScroll: true });
+      this.enter(this.el.querySelector(".wst-code textarea"));
       return;
     }
     const branches = reply.type === "branch" ? [reply.branch] : reply.branches ?? [];
@@ -1771,6 +1795,13 @@ var Stage = class {
     });
     on("pointerover", (event) => this.point(event.target));
     on("focusin", (event) => this.point(event.target));
+    on("focusout", (event) => {
+      const help2 = this.el.querySelector(".wst-help"), to = event.relatedTarget;
+      if (this.helps && to && help2?.contains(event.target) && !help2.contains(to)) {
+        this.helps = false;
+        this.draw();
+      }
+    });
     on("keydown", (event) => this.key(event));
     on("input", (event) => {
       const input = event.target;
@@ -1912,10 +1943,18 @@ var Stage = class {
     this.draw();
     if (what === "set") {
       const field = this.el.querySelector(`[data-set="${CSS.escape(arg)}"]`);
-      field?.focus();
+      this.enter(field);
       field?.select();
     }
-    if (what === "help") (this.helps ? this.el.querySelector(".wst-help") : this.el)?.focus({ preventScroll: true });
+    if (what === "tab") this.enter(this.el.querySelector(".wst-sheet"));
+    if (what === "help") this.enter(this.el.querySelector(".wst-help"));
+  }
+  /** What was opened has the focus; where it is closed with it, `draw` gives the focus back. */
+  enter(opened) {
+    const now = document.activeElement;
+    if (!opened || !now || opened.contains(now)) return;
+    if (this.el.contains(now) && !now.closest(OPENED)) this.left = now;
+    opened.focus({ preventScroll: true });
   }
   /** Asks for the run of the values in the form, or for the run as given. */
   begin(given = false) {
@@ -1938,6 +1977,7 @@ var Stage = class {
     }
     if (this.code) this.code = { ...this.code, said: said2 };
     this.draw();
+    this.el.querySelector('[data-ui="copy"]')?.focus({ preventScroll: true });
   }
   press(event) {
     const target = event.target, knob2 = target.closest("[data-knob]"), time = target.closest("[data-time]");
@@ -1990,9 +2030,9 @@ var Stage = class {
     if (target.tagName === "SELECT" || target.tagName === "INPUT") {
       event.stopPropagation();
       if (key === "Escape") {
-        this.el.focus({ preventScroll: true });
         this.tab = null;
         this.draw();
+        if (target.isConnected) this.el.focus({ preventScroll: true });
       }
       if (target.tagName === "SELECT") return;
       if (key === "Enter") {
@@ -2063,20 +2103,19 @@ var Stage = class {
     acts[key]();
   }
   // -- drawing --------------------------------------------------------------------------------
-  flights() {
-    return flying(this.run, this.t, () => FRAME_GAP / Math.max(200, this.W - 380));
-  }
   time() {
     const { run, runs, t, i, from, curtain, playing, slow, line, uid, folded } = this, begins = this.scene.begin ?? 0;
     return { run, runs, t, step: i - this.first, row: run.steps[i]?.row, number: i + (this.scene.first ?? 1), zero: this.zero, from, ends: this.most, curtain, playing, slow, width: line, uid, folded, chip: begins > 0 ? this.scene.set_up ?? phrase("set-up-steps", { steps: begins }) : "" };
   }
   view() {
     const W = this.W, H = 392 + Math.round(clamp((W - 1e3) * 0.4, 0, 120)) - (this.hasRow ? ROW2 : 0);
-    return { scene: this.scene, run: this.run, state: this.run.states[this.i] ?? {}, t: this.t, flying: this.flights(), W, H, preview: this.preview, hover: this.hover, rule: this.rule, asking: this.asking, labels: new Labels(W, H), uid: this.uid, small: W < 720 };
+    const view = { scene: this.scene, run: this.run, state: this.run.states[this.i] ?? {}, t: this.t, flying: [], W, H, preview: this.preview, hover: this.hover, rule: this.rule, asking: this.asking, labels: new Labels(W, H), uid: this.uid, small: W < 720 };
+    view.flying = flying(this.run, this.t, ({ link: link2 }) => FRAME_GAP / wireLength(view, link2));
+    return view;
   }
   /** The picture, and the acts that it has no room for: once they have a row, it stays, and the picture is as much lower. */
   pictured() {
-    const view = this.view(), drawn = picture(view), row2 = this.options.send ? actRow(view, drawn) : [];
+    const view = this.view(), drawn = picture(view), row2 = this.options.send ? actRow(view, drawn, this.shown) : [];
     if (!row2.length || this.hasRow) return [view, drawn, row2];
     this.hasRow = true;
     return this.pictured();
@@ -2123,7 +2162,8 @@ var Stage = class {
     const held = document.hasFocus() && this.el.contains(document.activeElement) ? document.activeElement : null;
     patch(this.el, tree);
     this.placeNote();
-    if (held && document.activeElement !== held) (held.isConnected ? held : this.el).focus({ preventScroll: true });
+    if (held && document.activeElement !== held) (held.isConnected ? held : this.left?.isConnected ? this.left : this.el).focus({ preventScroll: true });
+    if (this.tab === null && !this.helps && !this.code) this.left = null;
     this.scroll(follows);
   }
   sheet(view) {
@@ -2162,7 +2202,7 @@ var Stage = class {
     if (to) sheet.scrollTop = this.scrolled;
   }
 };
-var typed = (input) => input.type === "number" ? Number(input.value) : input.value;
+var typed = (input) => input.type !== "number" ? input.value : input.value === "" ? null : Number(input.value);
 async function unpack(gzip) {
   const stream = new Blob([gzip]).stream().pipeThrough(new DecompressionStream("gzip"));
   return JSON.parse(await new Response(stream).text());
@@ -2185,6 +2225,13 @@ function render({ model, el }) {
       model.save_changes();
     }, 100);
   };
+  const send = (message) => {
+    try {
+      model.send(message);
+    } catch {
+      stage?.unanswered();
+    }
+  };
   const open = async () => {
     const turn = ++opening, data = model.get("scene");
     if (!data || !data.byteLength) return;
@@ -2201,7 +2248,7 @@ function render({ model, el }) {
       note();
       return;
     }
-    stage = new Stage(el, scene, { step: step(), branch: branch(), send: (message) => model.send(message), onStep: tell });
+    stage = new Stage(el, scene, { step: step(), branch: branch(), send, onStep: tell });
     note();
     if (model.get("plays")) stage.play(true);
   };

@@ -164,11 +164,12 @@ function valves(view: View): Kid[] {
   return [kids, line && numberLine(view, line, under + 24, H - under - 30)];
 }
 
-function quorum(view: View): Kid[] {
-  const { scene, state, W, H, small } = view, publisher = scene.nodes.find((node) => node.role === "sender"), replicas = scene.nodes.filter((node) => node !== publisher), n = replicas.length;
+/** Where the nodes and the wires of a group stand. */
+function quorumPlan({ scene, state, H, small }: View) {
+  const publisher = scene.nodes.find((node) => node.role === "sender"), replicas = scene.nodes.filter((node) => node !== publisher), n = replicas.length;
   const foot = 58, pitch = Math.min(72, (H - foot - 26) / Math.max(3, n)), rowY = (i: number) => 34 + (H - foot - 34 - pitch * n) / 2 + pitch * (i + 0.5), ch = 42;
   const pw = small ? 104 : 112, px = EDGE + pw, lx = px + (small ? 26 : 52), cw = small ? 80 : 124, nx = lx + cw + (small ? 40 : 64), dx = nx + cw + 10, bx = dx + (small ? 46 : 54), leads = replicas.findIndex((node) => state.nodes?.[node.id]?.leads && !state.nodes?.[node.id]?.down), middle = rowY((n - 1) / 2);
-  const ly = leads < 0 ? middle : rowY(leads), kids: Kid[] = [], place = new Map<string, [number, number]>(replicas.map((node, i) => [node.id, [i === leads ? lx : nx, rowY(i)]]));
+  const ly = leads < 0 ? middle : rowY(leads), place = new Map<string, [number, number]>(replicas.map((node, i) => [node.id, [i === leads ? lx : nx, rowY(i)]]));
   const ends = (link: Link): [number, number, number, number] | null => {
     const a = link.from === publisher?.id ? [px, middle] : place.get(link.from), b = link.to === publisher?.id ? [px, middle] : place.get(link.to);
     if (!a || !b) return null;
@@ -176,6 +177,19 @@ function quorum(view: View): Kid[] {
     const out = (p: number[], q: number[], id: string) => (id === publisher?.id ? p[0] : p[0] < q[0] ? p[0] + cw : p[0]);
     return a[0] === b[0] ? [a[0], a[1], b[0], b[1]] : [out(a, b, link.from), a[1], out(b, a, link.to), b[1]];
   };
+  // A frame stays clear of the boxes.
+  const inner = (link: Link): number => (link.from === publisher?.id ? 10 : 6);
+  return { publisher, replicas, pw, lx, ly, cw, ch, nx, dx, bx, leads, middle, rowY, ends, inner };
+}
+
+/** How long the way of a link's frames is, px: where a wire has what the boxes leave of the picture, about so long. */
+export function wireLength(view: View, id: string): number {
+  const link = view.scene.links?.find((one) => one.id === id), plan = view.scene.layout === "quorum" && link ? quorumPlan(view) : null, e = plan?.ends(link!);
+  return e ? Math.max(1, Math.hypot(Math.abs(e[2] - e[0]) - 2 * plan!.inner(link!), e[3] - e[1])) : Math.max(200, view.W - 380);
+}
+
+function quorum(view: View): Kid[] {
+  const { scene, state, W, H } = view, { publisher, replicas, pw, lx, ly, cw, ch, nx, dx, bx, leads, middle, rowY, ends, inner } = quorumPlan(view), kids: Kid[] = [];
   for (const link of scene.links ?? []) {
     const e = ends(link), cut = state.links?.[link.id]?.cut;
     const leader = leads < 0 ? undefined : replicas[leads].id, busy = view.flying.some(({ frame }) => frame.link === link.id);
@@ -210,8 +224,8 @@ function quorum(view: View): Kid[] {
   for (const one of view.flying) {
     const link = scene.links?.find((l) => l.id === one.frame.link), e = link && ends(link);
     if (!e) continue;
-    const p = one.frame.way === "there" ? one.part : 1 - one.part, inner = link!.from === publisher?.id ? 10 : 6, along = (a: number, b: number) => a + (b - a) * p;
-    const fx = along(e[0] + Math.sign(e[2] - e[0]) * inner, e[2] - Math.sign(e[2] - e[0]) * inner), fy = along(e[1], e[3]);
+    const p = one.frame.way === "there" ? one.part : 1 - one.part, room = inner(link!), along = (a: number, b: number) => a + (b - a) * p;
+    const fx = along(e[0] + Math.sign(e[2] - e[0]) * room, e[2] - Math.sign(e[2] - e[0]) * room), fy = along(e[1], e[3]);
     // What a crash loses all at once is lost in one place: one cross.
     if (one.lost && lost.some(([x, y]) => Math.hypot(x - fx, y - fy) < 16)) continue;
     if (one.lost) lost.push([fx, fy]);

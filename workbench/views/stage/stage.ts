@@ -3,7 +3,7 @@
 
 import { h, patch, type VNode } from "./dom";
 import { clamp, Labels } from "./geometry";
-import { FRAME_GAP, picture } from "./layouts";
+import { FRAME_GAP, picture, wireLength } from "./layouts";
 import { patterns, standsAt, topOf, type View } from "./marks";
 import { flying, resolve, stepAt, type Run } from "./run";
 import { differs, isTall, strip, type Answer } from "./strip";
@@ -32,6 +32,8 @@ const PACE = 1 / 120;
 const LEAST = 620;
 /** Height of a row of acts, px. */
 const ROW = 36;
+/** What lies over the rest while it is open. */
+const OPENED = ".wst-sheet, .wst-help, .wst-code";
 /** For how long no answer is waited for without a word, ms. */
 const PATIENCE = 10_000;
 
@@ -73,6 +75,10 @@ export class Stage {
   private awaited = 0;
   /** an act has been sent, and nothing has come of it yet */
   private awaits = false;
+  /** what has been sent last */
+  private sent = "";
+  /** what had the focus before something was opened that has it now */
+  private left: HTMLElement | null = null;
   private code: Code | null = null;
   private typed: Record<string, string> = {};
   private wrong: string | null = null;
@@ -237,7 +243,7 @@ export class Stage {
       this.slow = near;
       let pace = (this.scene.pace ?? PACE) * passed;
       if (near) pace *= 0.38;
-      else if (following && following.t - this.t > 9 && !this.flights().length) pace *= 4;
+      else if (following && following.t - this.t > 9 && !flying(this.run, this.t, () => 0).length) pace *= 4;
       const before = this.i, t = this.t + pace, parts = this.rule ? steps.findIndex((_, i) => i > before && steps[i].t <= t && differs(this.run.states[i], this.rule!) !== null) : -1;
       if (parts > 0 && differs(this.run.states[before], this.rule!) === null) { this.playing = false; this.set(parts); }
       else this.seek(t);
@@ -300,11 +306,21 @@ export class Stage {
 
   private send(act: string, value: Message["value"]): void {
     if (!this.options.send) return;
+    const message = { act, value, t: this.t, branch: this.branch, step: this.i }, sent = JSON.stringify(message);
+    // A double click is one act: the second of two that nothing has come between would make a twin of the branch.
+    if (this.awaits && sent === this.sent) return;
+    this.sent = sent;
     clearTimeout(this.awaited);
     this.awaits = true;
     this.draw();
-    this.awaited = setTimeout(() => this.say(phrase("no-answer"), this.tried), PATIENCE);
-    this.options.send({ act, value, t: this.t, branch: this.branch, step: this.i });
+    this.awaited = setTimeout(() => this.unanswered(), PATIENCE);
+    this.options.send(message);
+  }
+
+  /** Nothing comes of what was sent. */
+  unanswered(): void {
+    clearTimeout(this.awaited);
+    this.say(phrase("no-answer"), this.tried);
   }
 
   /** Shows a note below an element, or over the picture, until the learner goes on. */
@@ -334,7 +350,7 @@ export class Stage {
     if (reply.type === "code") {
       this.code = { text: reply.text, own: reply.own, said: "" };
       this.draw();
-      this.el.querySelector<HTMLTextAreaElement>(".wst-code textarea")?.focus({ preventScroll: true });
+      this.enter(this.el.querySelector(".wst-code textarea"));
       return;
     }
     const branches = reply.type === "branch" ? [reply.branch] : reply.branches ?? [];
@@ -375,6 +391,11 @@ export class Stage {
     on("pointercancel", () => { this.drag = null; this.preview = {}; this.draw(); });
     on("pointerover", (event) => this.point(event.target as Element));
     on("focusin", (event) => this.point(event.target as Element));
+    on("focusout", (event) => {
+      // Help lies over everything: who goes on behind it would not see where.
+      const help = this.el.querySelector(".wst-help"), to = event.relatedTarget as Node | null;
+      if (this.helps && to && help?.contains(event.target as Node) && !help.contains(to)) { this.helps = false; this.draw(); }
+    });
     on("keydown", (event) => this.key(event));
     on("input", (event) => {
       const input = event.target as HTMLInputElement;
@@ -455,10 +476,19 @@ export class Stage {
     this.draw();
     if (what === "set") {
       const field = this.el.querySelector<HTMLInputElement>(`[data-set="${CSS.escape(arg)}"]`);
-      field?.focus();
+      this.enter(field);
       field?.select();
     }
-    if (what === "help") (this.helps ? this.el.querySelector<HTMLElement>(".wst-help") : this.el)?.focus({ preventScroll: true });
+    if (what === "tab") this.enter(this.el.querySelector(".wst-sheet"));
+    if (what === "help") this.enter(this.el.querySelector(".wst-help"));
+  }
+
+  /** What was opened has the focus; where it is closed with it, `draw` gives the focus back. */
+  private enter(opened: HTMLElement | null): void {
+    const now = document.activeElement as HTMLElement | null;
+    if (!opened || !now || opened.contains(now)) return;
+    if (this.el.contains(now) && !now.closest(OPENED)) this.left = now;
+    opened.focus({ preventScroll: true });
   }
 
   /** Asks for the run of the values in the form, or for the run as given. */
@@ -482,6 +512,8 @@ export class Stage {
     }
     if (this.code) this.code = { ...this.code, said };
     this.draw();
+    // What is selected has taken the focus from the button.
+    this.el.querySelector<HTMLElement>('[data-ui="copy"]')?.focus({ preventScroll: true });
   }
 
   private press(event: PointerEvent): void {
@@ -526,7 +558,7 @@ export class Stage {
     if (target.tagName === "TEXTAREA" && key !== "Escape") { event.stopPropagation(); return; }
     if (target.tagName === "SELECT" || target.tagName === "INPUT") {
       event.stopPropagation();
-      if (key === "Escape") { this.el.focus({ preventScroll: true }); this.tab = null; this.draw(); }
+      if (key === "Escape") { this.tab = null; this.draw(); if (target.isConnected) this.el.focus({ preventScroll: true }); }
       if (target.tagName === "SELECT") return;
       if (key === "Enter") { if (target.hasAttribute("data-value-of")) this.begin(); else if (target.dataset.set) this.fire(target.dataset.set, typed(target as HTMLInputElement), target); else this.commit(); }
       return;
@@ -557,8 +589,6 @@ export class Stage {
 
   // -- drawing --------------------------------------------------------------------------------
 
-  private flights() { return flying(this.run, this.t, () => FRAME_GAP / Math.max(200, this.W - 380)); }
-
   private time(): Time {
     const { run, runs, t, i, from, curtain, playing, slow, line, uid, folded } = this, begins = this.scene.begin ?? 0;
     return { run, runs, t, step: i - this.first, row: run.steps[i]?.row, number: i + (this.scene.first ?? 1), zero: this.zero, from, ends: this.most, curtain, playing, slow, width: line, uid, folded, chip: begins > 0 ? this.scene.set_up ?? phrase("set-up-steps", { steps: begins }) : "" };
@@ -567,12 +597,14 @@ export class Stage {
   private view(): View {
     // From 1,000 px on the picture grows in height too.
     const W = this.W, H = 392 + Math.round(clamp((W - 1000) * 0.4, 0, 120)) - (this.hasRow ? ROW : 0);
-    return { scene: this.scene, run: this.run, state: this.run.states[this.i] ?? {}, t: this.t, flying: this.flights(), W, H, preview: this.preview, hover: this.hover, rule: this.rule, asking: this.asking, labels: new Labels(W, H), uid: this.uid, small: W < 720 };
+    const view: View = { scene: this.scene, run: this.run, state: this.run.states[this.i] ?? {}, t: this.t, flying: [], W, H, preview: this.preview, hover: this.hover, rule: this.rule, asking: this.asking, labels: new Labels(W, H), uid: this.uid, small: W < 720 };
+    view.flying = flying(this.run, this.t, ({ link }) => FRAME_GAP / wireLength(view, link));
+    return view;
   }
 
   /** The picture, and the acts that it has no room for: once they have a row, it stays, and the picture is as much lower. */
   private pictured(): [View, VNode, VNode[]] {
-    const view = this.view(), drawn = picture(view), row = this.options.send ? actRow(view, drawn) : [];
+    const view = this.view(), drawn = picture(view), row = this.options.send ? actRow(view, drawn, this.shown) : [];
     if (!row.length || this.hasRow) return [view, drawn, row];
     this.hasRow = true;
     return this.pictured();
@@ -613,7 +645,8 @@ export class Stage {
     patch(this.el, tree);
     this.placeNote();
     // Whatever is moved or taken out loses the focus, and the next key would go to the notebook.
-    if (held && document.activeElement !== held) (held.isConnected ? held : this.el).focus({ preventScroll: true });
+    if (held && document.activeElement !== held) (held.isConnected ? held : this.left?.isConnected ? this.left : this.el).focus({ preventScroll: true });
+    if (this.tab === null && !this.helps && !this.code) this.left = null;
     this.scroll(follows);
   }
 
@@ -651,7 +684,8 @@ export class Stage {
   }
 }
 
-const typed = (input: HTMLInputElement): number | string => (input.type === "number" ? Number(input.value) : input.value);
+/** What a field says; of a number, null where it says none. */
+const typed = (input: HTMLInputElement): Message["value"] => (input.type !== "number" ? input.value : input.value === "" ? null : Number(input.value));
 
 async function unpack<T>(gzip: BufferSource): Promise<T> {
   const stream = new Blob([gzip]).stream().pipeThrough(new DecompressionStream("gzip"));
@@ -687,6 +721,10 @@ function render({ model, el }: { model: Model; el: Element }): () => void {
     // The picture never waits for the kernel; a held key sends it the last step, ten a second.
     waiting ??= setTimeout(() => { waiting = undefined; model.save_changes(); }, 100);
   };
+  const send = (message: Message) => {
+    // After a restart of the kernel nobody is at the other end, and nothing will come.
+    try { model.send(message); } catch { stage?.unanswered(); }
+  };
   const open = async () => {
     const turn = ++opening, data = model.get("scene") as DataView | Uint8Array | undefined;
     if (!data || !data.byteLength) return;
@@ -695,7 +733,7 @@ function render({ model, el }: { model: Model; el: Element }): () => void {
     try { scene = await unpack<Scene>(data as BufferSource); } finally { if (turn === opening) unpacking = false; }
     if (turn !== opening) return;
     if (stage) { stage.load(scene, step(), branch()); note(); return; }
-    stage = new Stage(el, scene, { step: step(), branch: branch(), send: (message) => model.send(message), onStep: tell });
+    stage = new Stage(el, scene, { step: step(), branch: branch(), send, onStep: tell });
     note();
     if (model.get("plays")) stage.play(true);
   };

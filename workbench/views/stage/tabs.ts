@@ -117,13 +117,13 @@ const partyOf = (view: View, act: Act): string => view.scene.nodes.find((one) =>
 /** Whether an act needs a value: an amount, or words. */
 const isSet = (act: Act): boolean => ["knob", "handle", "text"].includes(act.kind);
 
-/** What may be done and has no mark in the picture: one row of buttons, as many as it has room for; all are in the list of acts. */
-export function actRow(view: View, drawn: VNode): VNode[] {
+/** What may be done and has no mark in the picture: one row of buttons, as many as `width` has room for; all are in the list of acts. */
+export function actRow(view: View, drawn: VNode, width: number): VNode[] {
   const there = marked(drawn), rest = (view.scene.acts ?? []).filter((act) => act.kind !== "frame" && !there.has(act.id)), row: VNode[] = [];
   // What is done to the whole comes first: behind a party's name it would be one of its acts.
   const place = (act: Act) => (act.on === "stage" ? -1 : rest.findIndex((one) => one.on === act.on));
   // Of the width, the margins and the button for more; of each button, its own margins and the gap behind it.
-  let left = view.W - 24 - 40, last = "";
+  let left = width - 24 - 40, last = "";
   for (const act of [...rest].sort((a, b) => place(a) - place(b))) {
     const name = nameNow(view, act), text = isSet(act) ? `${name}…` : name, party = partyOf(view, act);
     const heads = party !== "" && party !== last && !name.split(" ").includes(party.split(" ").pop()!);

@@ -28,13 +28,18 @@ export function transport(time: Time): VNode {
 export const timeToX = (time: Time, t: number): number => 8 + (time.width - 16) * clamp((t - time.from) / Math.max(time.ends - time.from, 1e-9), 0, 1);
 export const xToTime = (time: Time, x: number): number => time.from + (time.ends - time.from) * clamp((x - 8) / (time.width - 16), 0, 1);
 
+/** Rows of branches; the fifth stands where the second does. */
+const LANES = 4;
+
 function timeline(time: Time): VNode {
   const { runs, run, curtain, uid, width } = time, X = (t: number) => timeToX(time, t), kids: Kid[] = [], rows = new Map<number, number>();
-  [...runs.keys()].forEach((id, i) => rows.set(id, (runs.size > 1 ? 15 : 22) + (i ? 1 + ((i - 1) % 3) : 0) * 8));
+  // As far from each other as the height allows: what is apart is easily hit.
+  const lanes = Math.min(runs.size, LANES), apart = Math.min(16, 25 / Math.max(1, lanes - 1)), hit = Math.max(10, apart);
+  [...runs.keys()].forEach((id, i) => rows.set(id, (runs.size > 1 ? 13 : 22) + (i ? 1 + ((i - 1) % (LANES - 1)) : 0) * apart));
   for (const { branch, ends } of runs.values()) {
     const now = branch.id === run.branch.id, y = rows.get(branch.id)!, parent = branch.parent === null ? y : rows.get(branch.parent) ?? y, x = X(branch.at), name = branch.id ? phrase("branch-named", { number: branch.id, act: branch.label }) : branch.label;
     kids.push(G({ key: `branch ${branch.id}`, class: "hit", "data-branch": branch.id, tabindex: runs.size > 1 ? 0 : null, role: runs.size > 1 ? "button" : null, "aria-label": name, "aria-pressed": runs.size > 1 ? String(now) : null },
-      h("title", {}, name), P(`M${x} ${parent}${branch.parent === null ? "" : `C${x + 5} ${parent} ${x + 2} ${y} ${x + 9} ${y}`}H${X(ends)}`, `f-none round ${now ? "k-snd w4" : "k-line2 w2"}`), P(`M${x} ${y}H${X(ends)}`, "wide thinner"),
+      h("title", {}, name), P(`M${x} ${parent}${branch.parent === null ? "" : `C${x + 5} ${parent} ${x + 2} ${y} ${x + 9} ${y}`}H${X(ends)}`, `f-none round ${now ? "k-snd w4" : "k-line2 w2"}`), R(x, y - hit / 2, Math.max(hit, X(ends) - x), hit, "f-none branch", { rx: 5 }),
       branch.acts.map((act, i) => R(X(act.t) - 3.5, y - 3.5, 7, 7, now ? "f-rcv" : "f-line2", { key: `act ${i}`, rx: 1.5 }))));
   }
   const y = rows.get(run.branch.id)!;

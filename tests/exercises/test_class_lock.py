@@ -72,11 +72,23 @@ def test_the_code_is_typed_in_a_lessons_card(home):
     assert "section 1" in repr(ClassBox())
 
 
-def test_the_code_that_is_named_as_an_example_is_one(home):
-    """In the empty field, and where what was typed is no code."""
+def test_the_code_that_is_named_as_an_example_opens_nothing(home):
+    """Everybody sees it in the empty field, and where what was typed is no code."""
+    class_code(section_code("01", 2))
     example = ClassBox().code.placeholder
     assert example in class_code("hello")
-    assert "to its end" in class_code(example)
+    assert "mistyped" in class_code(example)
+    assert obstacle("01/granted-twice")
+
+
+def test_what_stands_in_no_numbered_section_opens_with_the_whole_lesson(home):
+    """In practice and Further come last, however far the class is."""
+    class_code(section_code("01", 6))
+    assert obstacle("01/after-acknowledging") is None
+    for question in ("01/proton-again", "01/rabbit-flows"):
+        assert "whole lesson" in obstacle(question)
+    class_code(section_code("01"))
+    assert obstacle("01/proton-again") is None
 
 
 def test_a_mistyped_code_locks_nothing(home):
@@ -84,6 +96,8 @@ def test_a_mistyped_code_locks_nothing(home):
     code = section_code("01", 2)
     assert "mistyped" in class_code(("1" if code[0] != "1" else "2") + code[1:])
     assert "no trainer's code" in class_code("hello, is it me")
+    assert "no trainer's code" in class_code(None)  # type: ignore[arg-type]
+    assert "123456 is mistyped" in class_code(123456)  # type: ignore[arg-type]
     assert obstacle("01/granted-twice") is None
     with pytest.raises(ValueError, match="no section 40; it has 1 to"):
         section_code("01", 40)

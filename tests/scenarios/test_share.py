@@ -349,6 +349,13 @@ def test_where_no_code_stands_yet_none_is_called_wrong():
     """As in the cell of a lesson that nobody has filled in."""
     told = ("There is no share code yet: put one between the quotation marks.",)
     assert open_code("").problems == open_code(" \n").problems == told
+    assert open_code(None).problems == told  # type: ignore[arg-type]
+
+
+def test_a_number_in_place_of_a_code_is_told_to_be_none():
+    """The quotation marks were forgotten; nothing is raised."""
+    (problem,) = open_code(5).problems  # type: ignore[arg-type]
+    assert "this is no share code" in problem
 
 
 def test_a_seed_below_zero_is_not_legal_and_a_code_with_one_gets_zero():

@@ -9,7 +9,7 @@ import ipywidgets as widgets
 
 from workbench.views.stills import Still
 
-from .class_lock import class_code, open_now
+from .class_lock import EXAMPLE, class_code, open_now
 from .question import say
 
 
@@ -21,7 +21,7 @@ class ClassBox(Still, widgets.VBox):
     def __init__(self) -> None:
         self.code = widgets.Text(
             description=say("class-code"),
-            placeholder=say("class-example"),
+            placeholder=EXAMPLE,
             tooltip=say("class-code-tip"),
             style={"description_width": "initial"},
             layout={"width": "320px"},

@@ -2,9 +2,10 @@
 
 The trainer makes a code (`section_code("01", 3)`) and writes it on the board. Whoever types it, in
 the index, in a lesson's card or where a question is locked (`class_box`), can answer the questions
-of the sections up to that one, and no others. The code of no section opens the whole lesson. It is
-kept beside the answers, so that every notebook of the learner knows it. This is an agreement, not a
-guard: everything lies open in the lesson's files.
+of the sections up to that one, and no others. The code of no section opens the whole lesson, and
+with it what stands in sections without a number. It is kept beside the answers, so that every
+notebook of the learner knows it. This is an agreement, not a guard: everything lies open in the
+lesson's files.
 
 A code has six characters: lesson 4 bits, section 5 bits (0: all), a check of 21 bits.
 """
@@ -28,6 +29,8 @@ from .shared_file import SharedFile, standard_folder
 LENGTH = 6
 FILE_NAME = "class.json"
 MOST_SECTION = 31
+EXAMPLE = "ABC-123"
+"""What a code looks like. Everybody reads it, so its check is wrong: it opens nothing."""
 _CHECK = 21
 _PREDICT = re.compile(r"\bpredict\.(\w+)\(")
 
@@ -56,9 +59,9 @@ def section_code(lesson: str, section: int = 0) -> str:
 def class_code(code: str) -> str:
     """Type what the trainer has written on the board; says what is open now."""
     try:
-        bits = number_of(code, LENGTH)
+        bits = number_of(str(code), LENGTH)  # a number, where the quotation marks were forgotten
     except CodeError:
-        return say("class-no-code", code=f"{code!r:.40}", example=say("class-example"))
+        return say("class-no-code", code=f"{code!r:.40}", example=EXAMPLE)
     if _check(bits >> _CHECK) != bits & ((1 << _CHECK) - 1):
         return say("class-mistyped", code=f"{code!r:.40}")
     lesson, section = f"{bits >> _CHECK >> 5:02}", bits >> _CHECK & MOST_SECTION
@@ -84,6 +87,8 @@ def obstacle(question: str) -> str | None:
     if not upto:
         return None
     section = _section_of(lesson, name)
+    if not section:
+        return say("class-locked-last", upto=upto, lesson=lesson)
     if section <= upto:
         return None
     return say("class-locked", upto=upto, lesson=lesson, section=section)
@@ -96,7 +101,7 @@ def unlock_all() -> None:
 
 @cache
 def _section_of(lesson: str, question: str) -> int:
-    """The section in which a question is asked first; 0 if in none."""
+    """The section in which a question is asked first; 0 if in none that has a number."""
     words = words_of(lesson)
     for section in sections_of(lesson):
         for source in section.cells:
@@ -145,4 +150,4 @@ def _keep(locks: dict[str, int]) -> None:
         write_whole(file, json.dumps(locks, sort_keys=True) + "\n", private=True)
 
 
-__all__ = ["class_code", "obstacle", "open_now", "section_code", "unlock_all"]
+__all__ = ["EXAMPLE", "class_code", "obstacle", "open_now", "section_code", "unlock_all"]

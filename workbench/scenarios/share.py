@@ -126,6 +126,7 @@ def open_code(text: str, *, code: Mapping[str, Callable[..., Any]] | None = None
         text: the code, as it was copied.
         code: functions of the learner's own, by name, where the run needs them.
     """
+    text = "" if text is None else str(text)  # a number, where quotation marks were forgotten
     if not text.strip():
         return Restored(run=None, problems=(say("restored.no-code"),))
     try:

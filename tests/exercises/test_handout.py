@@ -1,7 +1,11 @@
 """What a room gets on paper, and what a trainer reads: from the lessons' data, and true of it."""
 
+import base64
+import gzip
 import html
 import importlib
+import json
+import re
 
 import pytest
 
@@ -9,6 +13,7 @@ from workbench.lessons import instructors
 from workbench.lessons.table import LESSONS, room, words_of
 from workbench.scenarios import run
 from workbench.scenarios.share import open_code
+from workbench.views.stills import scene_still
 
 HANDED_OUT = [name for name in room() if name != "plan"]
 NUMBERS = {lesson.number for lesson in LESSONS}
@@ -27,6 +32,33 @@ def test_a_handout_is_one_page_with_the_run_it_shows(lesson):
     assert "<svg" in text
     assert html.escape(page.title) in text
     assert len(page.code) < 1_200  # what a telephone still reads from paper
+
+
+@pytest.mark.parametrize(
+    ("lesson", "seen"),
+    [
+        ("02", "raises its credit from 3 to 6"),
+        ("03", "gives back its unused credit of 7"),
+        ("05", "The receiver raises its credit from 85 to 170"),
+        ("06", "every channel"),
+        ("07", "knows that a majority has everything up to entry 2 safe"),
+        ("08", "blocked: alarm"),
+        ("09", "above its high watermark"),
+        ("11", "1 transfer frame is still on the way"),
+    ],
+)
+def test_a_handout_shows_what_its_lesson_is_about(lesson, seen):
+    """On paper nobody steps on, or presses a button; the code opens that step."""
+    pytest.importorskip("segno", reason="needs segno, which draws the QR code")
+    from workbench import handout
+
+    page = handout(lesson)
+    stored = re.search(r'id="scene">([^<]*)<', page.page)[1]
+    doc = json.loads(gzip.decompress(base64.b64decode(stored)))
+    assert doc.keys().isdisjoint({"acts", "rules", "shares"})
+    assert f"step: wanted || {page.step} " in page.page
+    assert seen in scene_still(doc, page.step).partition("\n\n>")[0]
+    assert open_code(page.code).cursor == page.step + 1
 
 
 @pytest.mark.parametrize(

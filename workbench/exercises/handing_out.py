@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from workbench.lessons.table import lesson_numbered, room
-from workbench.scenarios.run import run
+from workbench.scenarios.run import Run, run
 from workbench.scenarios.share import share_code
 from workbench.views.handout_page import Handout
 
@@ -27,12 +29,24 @@ def handout(lesson: str) -> Handout:
     shown = here["run"]
     begun = run(shown["scenario"], shown.get("preset", "spec"), shown.get("parameters"))
     played = begun.act_each(shown.get("acts", ()))
+    step = _sought(played, shown["at"]) if "at" in shown else None
     return Handout(
         title=f"{about.number} {about.title}",
         facts=here["facts"],
         formula=here["formula"],
         run=played,
-        code=share_code(played, None),
+        step=step,
+        code=share_code(played, None if step is None else step + 1),
+    )
+
+
+def _sought(played: Run, wanted: Mapping[str, str]) -> int:
+    """Place of the lesson's first row that is as wanted: what the facts are about is seen there."""
+    return next(
+        place
+        for place, row in enumerate(played.rows)
+        if row.seq > played.start_seq
+        and all(getattr(row, name) == value for name, value in wanted.items())
     )
 
 

@@ -26,6 +26,7 @@ class Handout:
         facts: what to take home.
         formula: the rule.
         run: the picture.
+        step: place of the step that is shown; one with something under way if None.
         code: the run's share code.
     """
 
@@ -34,6 +35,7 @@ class Handout:
     formula: str
     run: Any
     code: str
+    step: int | None = None
 
     @property
     def page(self) -> str:
@@ -41,8 +43,8 @@ class Handout:
         import segno  # for paper alone
 
         picture = scene(self.run, title=self.title, octets=False)
-        for act in ("acts", "shares"):  # nobody acts on paper
-            picture.pop(act, None)
+        for button in ("acts", "rules", "shares"):  # nobody presses one on paper
+            picture.pop(button, None)
         square = segno.make(self.code, error="l", micro=False)
         drawn = square.svg_inline(scale=1, border=2, omitsize=True)
         facts = "".join(f"<li>{html.escape(fact)}</li>" for fact in self.facts)
@@ -52,7 +54,7 @@ class Handout:
             f'<div class="code">{drawn}<div>{html.escape(say("handout.code"), quote=False)}</div>'
             "</div></div></div>"
         )
-        return stage_page(picture, above=above, style=asset("handout.css"))
+        return stage_page(picture, self.step, above=above, style=asset("handout.css"))
 
     def save(self, path: str | os.PathLike[str]) -> Path:
         """Write the page, to be printed from a browser."""

@@ -114,6 +114,23 @@ def test_a_question_that_is_asked_again_is_another_and_stands_alone(name):
     assert len(different) >= ALIKE.get(name, 4)
 
 
+# Questions that a lesson asks in several forms, and misconceptions that its one form makes right.
+SEVERAL, RIGHT_HERE = set(), {}
+for lesson in LESSONS:
+    for question, words in words_of(lesson.number).items():
+        SEVERAL |= {question} if "forms" in words else set()
+        RIGHT_HERE |= {question: set(words["right_here"])} if "right_here" in words else {}
+
+
+@pytest.mark.parametrize("name", [name for name in ASKED if not name.startswith("recall/")])
+def test_a_misconception_that_the_lesson_makes_right_is_told_to_be(name):
+    """There is nothing to contradict; where a question has several forms, each is wrong in one."""
+    question = name.partition("/")[2].replace("_", "-")
+    one = KEPT[name][0]
+    right = {belief for belief, answer in one["wrong"].items() if answer == one["answer"]}
+    assert RIGHT_HERE.get(question, set()) == (set() if question in SEVERAL else right)
+
+
 # The misconceptions of which their question's words say why they cannot be shown.
 UNSHOWN = {
     f"{lesson.number}/{question}": {name for name, reason in words["unshown"].items() if reason}

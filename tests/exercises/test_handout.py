@@ -9,8 +9,13 @@ import re
 
 import pytest
 
+from workbench.exercises.classroom import classroom
+from workbench.exercises.codes import asked
+from workbench.exercises.headings import is_live
+from workbench.exercises.question import Question, Solution
+from workbench.exercises.sections import walked
 from workbench.lessons import instructors
-from workbench.lessons.table import LESSONS, room, words_of
+from workbench.lessons.table import LESSONS, lesson_numbered, room, words_of
 from workbench.scenarios import run
 from workbench.scenarios.share import open_code
 from workbench.views.stills import scene_still
@@ -99,6 +104,41 @@ def test_a_plan_takes_the_time_that_it_says():
         assert {number for number, _, _ in plan["steps"] if number} <= NUMBERS
 
 
+@pytest.mark.parametrize("plan", room()["plan"].values(), ids=room()["plan"])
+def test_what_a_plan_leaves_out_of_a_lessons_ground_it_says(plan):
+    """A lesson comes after those that it builds on, or its line says how it goes without."""
+    taken = set()
+    for number, _, what in plan["steps"]:
+        if number:
+            missing = set(lesson_numbered(number).after) - taken
+            assert {one for one in missing if one not in what} == set()
+            taken.add(number)
+
+
+@pytest.mark.parametrize("lesson", [lesson for lesson in LESSONS if lesson.instructors])
+def test_the_notes_do_not_say_how_often_a_wrong_answer_comes(lesson):
+    """No source tells it."""
+    assert (
+        re.findall(
+            r"\b(most|mostly|common wrong|everybody says|half the room)\b[^.;]*", lesson.instructors
+        )
+        == []
+    )
+
+
+def test_a_question_that_happens_live_works_where_it_was_asked(monkeypatch):
+    """Elsewhere the text says so; in the lesson's own notebook its kernel has asked it."""
+    with pytest.raises(ValueError, match="In a cell of it, below a question"):
+        classroom("10/longest")
+    with pytest.raises(ValueError, match="in a cell of the lesson's own notebook"):
+        classroom("01/proton-again")
+    question = Question(
+        name="10/longest", text="Which?", solve=lambda: Solution(answer=1, reason="")
+    )
+    monkeypatch.setitem(asked, question.name, question)
+    assert classroom("10/longest").question is question
+
+
 def test_the_notes_have_plans_board_questions_and_tasks_behind_a_fold():
     """Every check of a lesson that has notes is there, with its hints."""
     text = instructors.text()
@@ -110,3 +150,39 @@ def test_the_notes_have_plans_board_questions_and_tasks_behind_a_fold():
     assert text.count("<details>") == text.count("</details>") > 5
     for title in ("## Two hours", "## One day"):
         assert title in text
+
+
+LONG = ("04", "05", "06", "07", "08", "12")
+
+
+@pytest.mark.parametrize(
+    "lesson",
+    [
+        pytest.param(number, marks=[pytest.mark.slow] if number in LONG else [])
+        for number in sorted(NUMBERS)
+        if not is_live(number)
+    ],
+)
+def test_the_names_in_the_notes_are_those_that_a_room_can_be_asked_by(lesson):
+    """A name without a mark is one that the lesson's sections ask; one with a mark is none."""
+    there = {view.prediction.question.name for section in walked(lesson) for view in section.asks}
+    words = words_of(lesson)
+    names = [one for name in words for one in noted(lesson, name, words[name])]
+    marked = {one for one in names if one.endswith(instructors.HERE_ALONE)}
+    again = {one for one in names if one.endswith(instructors.AGAIN)}
+    assert {f"{lesson}/{one}" for one in set(names) - marked - again} <= there
+    assert not {f"{lesson}/{one.removesuffix(instructors.HERE_ALONE)}" for one in marked} & there
+
+
+def noted(lesson, name, words):
+    """The names in the first column, of a question that has a line in the notes."""
+    return instructors.names_of(lesson, name, words) if isinstance(words.get("wrong"), dict) else ()
+
+
+@pytest.mark.parametrize("lesson", [number for number in sorted(NUMBERS) if is_live(number)])
+def test_of_a_lesson_that_happens_live_every_question_has_the_mark(lesson):
+    """Their cells are not run anywhere else."""
+    words = words_of(lesson)
+    for name in words:
+        for one in noted(lesson, name, words[name]):
+            assert one.endswith((instructors.HERE_ALONE, instructors.AGAIN))

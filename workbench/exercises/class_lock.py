@@ -86,7 +86,7 @@ def obstacle(question: str) -> str | None:
     upto = _locks().get(lesson)
     if not upto:
         return None
-    section = _section_of(lesson, name)
+    section = section_of(lesson, name)
     if not section:
         return say("class-locked-last", upto=upto, lesson=lesson)
     if section <= upto:
@@ -100,7 +100,7 @@ def unlock_all() -> None:
 
 
 @cache
-def _section_of(lesson: str, question: str) -> int:
+def section_of(lesson: str, question: str) -> int:
     """The section in which a question is asked first; 0 if in none that has a number."""
     words = words_of(lesson)
     for section in sections_of(lesson):
@@ -150,4 +150,12 @@ def _keep(locks: dict[str, int]) -> None:
         write_whole(file, json.dumps(locks, sort_keys=True) + "\n", private=True)
 
 
-__all__ = ["EXAMPLE", "class_code", "obstacle", "open_now", "section_code", "unlock_all"]
+__all__ = [
+    "EXAMPLE",
+    "class_code",
+    "obstacle",
+    "open_now",
+    "section_code",
+    "section_of",
+    "unlock_all",
+]

@@ -28,6 +28,18 @@ class Heading:
     cells: list[str] = field(default_factory=list)
 
 
+def is_live(lesson: str) -> bool:
+    """Whether what a lesson shows happens on a live wire or in Spark, where nothing runs ahead.
+
+    Raises:
+        ValueError: if there is no such lesson.
+        FileNotFoundError: if its notebook is not there.
+    """
+    return lesson_numbered(lesson).java or any(
+        "serve(" in source for heading in sections_of(lesson) for source in heading.cells
+    )
+
+
 def sections_of(lesson: str) -> list[Heading]:
     """The numbered sections of a lesson's notebook, and before them what makes it ready.
 

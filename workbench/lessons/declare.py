@@ -26,6 +26,13 @@ for all misconceptions, or one for each by its name. What no run can show says w
 
     unshown.adds = "It is about a word."
 
+One that the lesson's own run makes the right answer says so, and where it is wrong:
+
+    right_here.adds = "right of the first flow; wrong of every later one"
+
+`kept_as` is the name under which answers are kept, where it is not the table's: another question's
+that this one asks again, or one for each form. What the lesson has its forms of stands in `forms`.
+
 A check is a table below `check` and a function that finds which of its texts holds:
 
     [check.pieces]

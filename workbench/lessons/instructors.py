@@ -5,15 +5,21 @@ It is in English, whatever the language of the workbench is.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from workbench.exercises.class_lock import section_of
+from workbench.exercises.headings import is_live
 from workbench.languages import ENGLISH, words_in
 
 from .table import LESSONS, Lesson
 
 FILE = Path(__file__).resolve().parents[2] / "INSTRUCTORS.md"
+HERE_ALONE = " †"
+AGAIN = "asked again"
+_FACT = re.compile(r"\{\w+\}")
 HEAD = """\
 # Notes for instructors
 
@@ -25,11 +31,17 @@ sets the misconception beside what happens, in the question's own run, and stops
 or it searches the shortest schedule in which the sender's credit is another. How often a
 misconception comes is not said: no source tells it. Count it in your own room.
 
+Questions have the names that `classroom` takes after the lesson's number. One with a † can be shown
+only in a cell of the lesson's own notebook, below the question: it happens live, or its section has
+no number. What is *asked again*, with other numbers, comes at the start of a later lesson, and has
+no code.
+
 ## In the room, without a server
 
 - After *Commit* each learner sees a code of eight characters. Collect them in a chat or on paper;
   `classroom("01/after-grant")` in a notebook of yours takes the lines as they are, or the CSV file
   of a poll, and draws what the room says. A bar, or its button, plays that rule beside the rule.
+  In a cell of the lesson's own notebook it works for every question that stands above it.
 - `present("01", section=4)` shows a lesson by the keys of a remote: Page Down and Page Up, `b` for
   black, a digit for a section; `.save("lesson_01.html")` for a laptop without Python.
 - `section_code("01", 3)` is a code for the board: who types it in the index, in a lesson's card or
@@ -92,9 +104,20 @@ def _lines(lesson: Lesson) -> Iterator[str]:
     for name, words in english.items():
         wrong = words.get("wrong")
         if isinstance(wrong, dict):
-            yield f"| {name} | {'; '.join(_marked(words, one) for one in wrong)} |"
+            names = ", ".join(names_of(lesson.number, name, words))
+            yield f"| {names} | {'; '.join(_marked(words, one) for one in wrong)} |"
     yield ""
     yield from _tasks(english.get("check", {}), here.get("solution", ()))
+
+
+def names_of(lesson: str, name: str, words: Mapping[str, Any]) -> list[str]:
+    """The names by which `classroom` knows a question, each with a mark where it cannot ask it."""
+    kept = words.get("kept_as", name)
+    if kept != name and "{" not in kept:
+        return [f"{kept}, {AGAIN}"]
+    names = [_FACT.sub(form, kept) for form in words.get("forms", [""])]
+    live = is_live(lesson)
+    return [one + (HERE_ALONE if live or not section_of(lesson, one) else "") for one in names]
 
 
 def _tasks(
@@ -123,7 +146,8 @@ def _tasks(
 
 def _marked(words: Mapping[str, Any], misconception: str) -> str:
     """A misconception, in bold if it can be shown, else with the reason why it cannot be."""
-    reason = words.get("unshown", {}).get(misconception)
+    reasons = words.get("unshown", {}) | words.get("right_here", {})
+    reason = reasons.get(misconception)
     return f"*{misconception}* ({reason.rstrip('.')})" if reason else f"**{misconception}**"
 
 

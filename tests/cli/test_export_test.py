@@ -118,3 +118,15 @@ def test_what_cannot_become_a_test_is_told(folder, capsys, argv, code, telling):
     assert main(["export", *argv]) == code
     assert telling in capsys.readouterr().err
     assert not list(folder.glob("test_*"))
+
+
+@pytest.mark.parametrize("name", ["out.html", "out.pcapng"])
+@pytest.mark.parametrize("piped", [False, True])
+def test_a_share_code_is_told_to_be_no_trace(folder, granted, capsys, name, piped):
+    """In one line without the code, with what makes a trace of it."""
+    code = share_code(granted)
+    assert main(["export", "-" if piped else code, "-o", name]) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert "workbench run --code CODE -o run.parquet" in line
+    assert code not in line
+    assert list(folder.iterdir()) == []

@@ -69,6 +69,12 @@ def command(arguments: argparse.Namespace) -> int:
         return _test(target, arguments)
     if arguments.expect:
         raise CommandError("--expect is for a test: a name ending in .py", WRONG_USAGE)
+    if _is_code(arguments.trace):
+        raise CommandError(
+            "of a share code only a test is made, a name ending in .py; the trace that a page or a"
+            " capture is made of comes from `workbench run --code CODE -o run.parquet`",
+            WRONG_USAGE,
+        )
     with read_from(arguments.trace):
         run, pieces = run_of(arguments.trace, arguments.run), pieces_of(arguments.trace)
         first, last = _slice(pieces.bounds(run), arguments.first, arguments.last)
@@ -78,6 +84,13 @@ def command(arguments: argparse.Namespace) -> int:
         else:
             _capture(target, pieces.rows(run, first, last + 1))
     return 0
+
+
+def _is_code(trace: str) -> bool:
+    """Whether what is given for a trace is a share code, or stands for one."""
+    from workbench.trace.share import PREFIX
+
+    return trace == "-" or (trace.startswith(PREFIX) and len(trace) >= LONGEST_NAME)
 
 
 def _test(target: Path, arguments: argparse.Namespace) -> int:

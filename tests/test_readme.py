@@ -38,6 +38,23 @@ def test_every_lesson_is_listed():
         assert f"(notebooks/{path.name})" in text("README.md"), path.name
 
 
+def test_the_index_leads_to_what_is_no_lesson():
+    """The lessons' links are in its map."""
+    index = text("notebooks/00_index.ipynb")
+    for path in (REPO / "notebooks").glob("[!0-9]*.ipynb"):
+        assert f"({path.name})" in index, path.name
+
+
+def test_the_pages_say_the_same_of_how_long_the_tests_take():
+    """Of the quick run, and of all."""
+    told = r"wb\.py test(?: --all)? +#.*(below .*)$"
+    first, second = (
+        re.findall(told, text(page), re.M) for page in ("README.md", "CONTRIBUTING.md")
+    )
+    assert first == second
+    assert len(first) == 2
+
+
 def test_every_package_is_in_the_map():
     """A package that exists has its place in the order of reading."""
     for path in (REPO / "workbench").iterdir():

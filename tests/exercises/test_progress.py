@@ -168,6 +168,15 @@ def test_what_is_shown_is_text(log):
     assert "<img" not in data["text/html"]
 
 
+def test_a_still_does_not_claim_that_nothing_was_answered():
+    """It is from when the cell ran; much may have been answered since."""
+    bundle = ProgressView(Progress())._repr_mimebundle_()
+    data = bundle[0] if isinstance(bundle, tuple) else bundle
+    for text in (data["text/plain"], data["text/html"]):
+        assert "Run this cell to see" in text
+        assert "Nothing" not in text
+
+
 def test_the_download_is_the_log(log):
     """The link carries the whole file: no server is asked."""
     import base64

@@ -139,6 +139,10 @@ class ProgressView(Still, widgets.VBox):
             f'<div role="status" style="line-height:1.5">{html.escape(text)}</div>' if text else ""
         )
 
+    def _still(self) -> str:
+        # It was made when the cell ran; that nothing was answered then says nothing of today.
+        return repr(self) if self._log.records else say("view.still")
+
     def __repr__(self) -> str:
         return str(self._log)
 

@@ -6,17 +6,20 @@ from workbench import lesson_card
 from workbench.exercises import class_lock
 from workbench.exercises.class_box import ClassBox
 from workbench.exercises.class_lock import class_code, obstacle, section_code
+from workbench.exercises.headings import FOLDER
 from workbench.exercises.next_group import NextGroup
 from workbench.exercises.predict import PredictionView
 from workbench.exercises.progress import Progress
 from workbench.exercises.question import Prediction, Question, Solution
 from workbench.exercises.recall_view import RecallView
+from workbench.exercises.working_copies import make_copies
 
 
 @pytest.fixture
 def home(tmp_path, monkeypatch):
     """A folder in which this learner's files lie."""
     monkeypatch.setenv("WORKBENCH_HOME", str(tmp_path))
+    monkeypatch.chdir(tmp_path)  # the copies of this checkout are nobody's here
     return tmp_path
 
 
@@ -122,7 +125,32 @@ def test_the_next_group_begins_with_nothing_and_it_can_be_taken_back(home):
     assert len(log.records) == 3
     view.forget.click()
     assert log.records == []
-    assert "3 answers" in view.line.value
+    assert "Forgotten: 3 answers, and the branches of 0 pictures" in view.line.value
     assert obstacle("01/granted-twice") is None
     view.undo.click()
     assert len(log.records) == 3
+
+
+def test_the_next_group_finds_the_lessons_as_new(home):
+    """At the lab's next start, for now they are open; what was typed is kept, or taken back."""
+    (home / "notebooks").mkdir()
+    for name in ("00_index.ipynb", "01_credit.ipynb"):
+        (home / "notebooks" / name).write_bytes((FOLDER / name).read_bytes())
+    make_copies(home)
+    copy = home / "my" / "01_credit.ipynb"
+    new = copy.read_bytes()
+    typed = new.replace(b"link_credit=3", b"link_credit=4")
+    copy.write_bytes(typed)
+    view = NextGroup(Progress())
+    view.forget.click()
+    view.undo.click()
+    assert make_copies(home, renew=True) == []
+    assert copy.read_bytes() == typed
+    view.forget.click()
+    assert make_copies(home) == []
+    assert copy.read_bytes() == typed
+    (line,) = make_copies(home, renew=True)
+    assert "my/01_credit_earlier.ipynb" in line
+    assert copy.read_bytes() == new
+    assert copy.with_stem("01_credit_earlier").read_bytes() == typed
+    assert make_copies(home, renew=True) == []

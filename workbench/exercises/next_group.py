@@ -1,8 +1,9 @@
-"""Make ready for the next group: one button for the answers, branches and locks of all lessons."""
+"""Make ready for the next group: one button for answers, branches, locks and copies."""
 
 from __future__ import annotations
 
 import html
+from pathlib import Path
 from typing import Any
 
 import ipywidgets as widgets
@@ -14,10 +15,13 @@ from . import kept_branches
 from .class_lock import unlock_all
 from .lesson_pages import say
 from .progress import Progress, ProgressError, Record, progress
+from .working_copies import beside_notebooks, renew_next
 
 
 class NextGroup(Still, widgets.VBox):
     """A button that forgets what was answered in every lesson, and one that takes it back.
+
+    What the group has written in its copies of the lessons is put aside at the lab's next start.
 
     Args:
         log: where the answers are kept.
@@ -29,6 +33,7 @@ class NextGroup(Still, widgets.VBox):
         self._log = log
         self._gone: list[Record] = []
         self._branches: dict[str, Any] = {}
+        self._root = beside_notebooks(Path.cwd())
         self.forget = widgets.Button(
             description=say("reset.all"),
             tooltip=say("reset.all-tip"),
@@ -46,15 +51,19 @@ class NextGroup(Still, widgets.VBox):
                 self._gone += self._log.forget(lesson.number)
                 self._branches.update(kept_branches.forget(lesson.number))
             unlock_all()
+            if self._root is not None:
+                renew_next(self._root)
         except (OSError, ProgressError) as error:
             self._say(say("reset.all-failed", why=error))
         else:
             self._say(say("reset.all-done", n=len(self._gone), desks=len(self._branches)))
-        self.undo.disabled = not (self._gone or self._branches)
+        self.undo.disabled = False
 
     def _undo(self) -> None:
         back = self._log.put_back(self._gone)
         kept_branches.remember(self._branches)
+        if self._root is not None:
+            renew_next(self._root, wanted=False)
         self._gone, self._branches = [], {}
         self.undo.disabled = True
         self._say(say("reset.all-undone", n=back))

@@ -7,7 +7,8 @@ A copy is in the learner's language, as far as `languages` has the lesson's pros
 
 A copy says in its metadata which text it was made from. Where the lesson has changed since, a copy
 in which nothing was written is made anew; one that the learner has written in keeps what it holds,
-under another name, and a new copy takes its place.
+under another name, and a new copy takes its place. So it goes with all of them for the next group
+(`renew_next`): at the lab's next start, for now one of them may be open.
 """
 
 from __future__ import annotations
@@ -26,6 +27,8 @@ KEY = "amqp_flow_workbench"
 """Name of our part of a copy's metadata."""
 EARLIER = "_earlier"
 MOST_EARLIER = 100
+ANEW = ".anew"
+"""Empty, in `my/`: all copies are to be made anew at the next start."""
 
 
 def lessons_of(root: Path) -> list[Path]:
@@ -47,18 +50,39 @@ def make_copies(root: Path, *, renew: bool = False) -> list[str]:
         OSError: if nothing can be written there.
     """
     told = []
+    mark = root / FOLDER / ANEW
+    anew = renew and mark.exists()
     for lesson in lessons_of(root):
         copy = root / FOLDER / lesson.name
-        if copy.exists() and not (renew and has_changed(lesson, copy)):
+        if copy.exists() and not anew and not (renew and has_changed(lesson, copy)):
             continue
         if copy.exists() and _written_in(copy):
             kept = _free_name(copy)
             copy.rename(kept)
             now, before = f"{FOLDER}/{copy.name}", f"{FOLDER}/{kept.name}"
-            told.append(say("copies.renewed", lesson=lesson.name, now=now, before=before))
+            told.append(
+                say("copies.anew", now=now, before=before)
+                if anew
+                else say("copies.renewed", lesson=lesson.name, now=now, before=before)
+            )
         copy.parent.mkdir(exist_ok=True)
         write_whole(copy, _copied(lesson), private=True)
+    if anew:
+        mark.unlink()
     return told
+
+
+def renew_next(root: Path, *, wanted: bool = True) -> None:
+    """Have all copies made anew at the lab's next start, or take that back.
+
+    Raises:
+        OSError: if nothing can be written there.
+    """
+    mark = root / FOLDER / ANEW
+    if wanted and mark.parent.is_dir():
+        mark.touch()
+    elif not wanted:
+        mark.unlink(missing_ok=True)
 
 
 def has_changed(lesson: Path, copy: Path) -> bool:
@@ -127,5 +151,5 @@ def _free_name(copy: Path) -> Path:
 
 __all__ = [
     "FOLDER", "INDEX", "NOTEBOOKS", "beside_notebooks", "earlier_copies", "has_changed",
-    "lessons_of", "make_copies",
+    "lessons_of", "make_copies", "renew_next",
 ]  # fmt: skip

@@ -47,7 +47,10 @@ no code.
 - `section_code("01", 3)` is a code for the board: who types it in the index, in a lesson's card or
   at a locked question stays with the class up to section 3, until the next one;
   `section_code("01")` opens the whole lesson.
-- `handout("01").save("handout_01.html")` is a page to print. `reset_all()` is for the next group.
+- `handout("01").save("handout_01.html")` is a page to print.
+- `reset_all()` is for the next group: it forgets answers, branches and locks. Then close the
+  lessons and start the lab again: each is as new, and a copy that somebody has written in is kept
+  beside it.
 """
 
 

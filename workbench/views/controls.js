@@ -7,10 +7,11 @@ const CONTROLS = ".widget-radio-box, .widget-slider .noUi-handle";
 let groups = 0;
 
 // JupyterLab takes a key for a command of its notebook, even where it chooses in a list of a
-// cell's output. Its commands with Ctrl, Alt or Cmd stay.
-function keep({ target, ctrlKey, altKey, metaKey }) {
+// cell's output. Its commands with Ctrl, Alt or Cmd stay, and Shift+Enter, which goes on.
+function keep({ target, key, ctrlKey, altKey, metaKey, shiftKey }) {
+  const lab = ctrlKey || altKey || metaKey || (shiftKey && key === "Enter");
   // Asked is whatever has the focus itself, before what lies round it.
-  if (target.closest?.(SHOWN)) target.toggleAttribute(KEEPS, !(ctrlKey || altKey || metaKey));
+  if (target.closest?.(SHOWN)) target.toggleAttribute(KEEPS, !lab);
 }
 
 // What a widget does not take for itself leads back to the notebook.

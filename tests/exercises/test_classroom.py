@@ -4,10 +4,14 @@ import json
 import random
 
 import pytest
+from IPython.core.interactiveshell import InteractiveShell
+from IPython.utils.capture import capture_output
 
 from tests.exercises.golden import CREDIT
+from workbench.exercises import sections
 from workbench.exercises.classroom import Classroom, bars_of, classroom, heard, heard_in_poll
 from workbench.exercises.codes import ALPHABET, CodeError, asked, code_of, codes_in, read_code
+from workbench.exercises.headings import Heading
 from workbench.exercises.predict import PredictionView
 from workbench.exercises.progress import CONFIDENCES, GUESS, SURE, Progress
 from workbench.exercises.question import Belief, Prediction, Question, Solution
@@ -189,3 +193,36 @@ def test_a_question_that_nobody_asked_here_is_asked_as_in_its_lesson():
     assert room.question.text == lesson.text
     with pytest.raises(ValueError, match=r"it asks: .*01/before-any-flow"):
         classroom("01/no-such-question")
+
+
+@pytest.fixture
+def shell():
+    """IPython, which shows what a cell displays."""
+    yield InteractiveShell.instance()
+    InteractiveShell.clear_instance()
+
+
+def test_nothing_of_the_lesson_is_shown_above_the_question(shell):
+    """Its charts hold the answer."""
+    for name in ("01/fastest-rule", "01/after-grant"):
+        asked.pop(name, None)
+        with capture_output() as shown:
+            classroom(name)
+        assert (shown.outputs, shown.stdout) == ([], "")
+
+
+def test_no_cell_is_run_behind_the_one_that_asks(monkeypatch):
+    """The rest of its section shows what the run answers."""
+    ran = []
+    heading = Heading(1, "", ["asked['01/here'] = question", "ran.append(2)"])
+    monkeypatch.setattr(sections, "sections_of", lambda lesson: [heading])
+    monkeypatch.setattr(
+        sections,
+        "_value",
+        lambda source, _: exec(source, {"asked": asked, "question": question(), "ran": ran}),
+    )
+    try:
+        assert classroom("01/here").question.text == "How many?"
+    finally:
+        del asked["01/here"]
+    assert ran == []

@@ -24,7 +24,7 @@ from workbench.views.stills import Still
 from .codes import CodeError, Told, asked, codes_in, mark_of, read_code
 from .progress import SURE
 from .question import AnswerError, NotYetError, Question, Solution, say
-from .sections import walked
+from .sections import stepped
 from .show_me import contradiction, is_shown
 from .table import Table, table_of
 
@@ -359,10 +359,10 @@ def classroom(question: str, lines: str | Iterable[str] = (), *, csv: str | Path
 
 
 def _asked(name: str) -> Question:
-    """A question as this kernel has asked it, or else as its lesson does."""
+    """A question as this kernel has asked it, or else as its lesson does, run as far as there."""
     lesson = name.partition("/")[0]
     if name not in asked:
-        for _ in walked(lesson):
+        for _ in stepped(lesson):
             if name in asked:
                 break
     if name not in asked:

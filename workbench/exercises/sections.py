@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import ast
 import contextlib
-import io
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import groupby
 from typing import Any
+
+from IPython.utils.capture import capture_output
 
 from workbench.lessons.table import lesson_numbered
 from workbench.views.stage_widget import StageWidget
@@ -24,7 +26,7 @@ from .show_me import ShowMe
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """A section whose cells have run.
+    """A section whose cells have run, or some of them.
 
     Attributes:
         heading: its number, title and cells.
@@ -38,10 +40,21 @@ class Section:
 
 
 def walked(lesson: str) -> Iterator[Section]:
-    """Run a lesson's cells in this process and give each section when its cells have run.
+    """Run a lesson's cells in this process and give each section when all its cells have run.
 
-    The cells run one after the other in names of their own, where the lesson's files lie; what they
-    print is dropped.
+    Raises:
+        ValueError: as `stepped`.
+    """
+    for _, after_cells in groupby(stepped(lesson), key=lambda section: section.heading.number):
+        *_, section = after_cells
+        yield section
+
+
+def stepped(lesson: str) -> Iterator[Section]:
+    """Run a lesson's cells in this process and give after each its section, as far as it has run.
+
+    The cells run one after the other in names of their own, where the lesson's files lie. What they
+    print or display is dropped: it may hold what somebody who looks on is asked first.
 
     Raises:
         ValueError: if there is no such lesson, or what it shows happens on a live wire or in Spark.
@@ -54,9 +67,9 @@ def walked(lesson: str) -> Iterator[Section]:
     for heading in sections_of(lesson):
         section = Section(heading)
         for source in heading.cells:
-            with contextlib.chdir(FOLDER), contextlib.redirect_stdout(io.StringIO()):
+            with contextlib.chdir(FOLDER), capture_output(stderr=False):
                 _collect(_value(source, names), section)
-        yield section
+            yield section
 
 
 def _value(source: str, names: dict[str, Any]) -> Any:

@@ -177,6 +177,35 @@ def test_a_bar_plays_its_rule_beside_the_rule():
     assert room.shown is None
 
 
+def test_misconceptions_of_one_name_have_a_bar_each():
+    """Told apart by their answers: in the chart, on the keys, and in what a key says."""
+    same = "what is long takes long, and what is short does not"
+    beliefs = tuple(
+        Belief(name=name, answer=answer, because="")
+        for name, answer in [(same, 8), (same, 6), (f"{same} either", 7)]
+    )
+    solution = Solution(answer=5, reason="", beliefs=beliefs)
+    several = Question(name="01/after-grant", text="How many?", solve=lambda: solution)
+    room = Classroom(several)
+    given = [5] + [8] * 3 + [6] * 5 + [7] * 2
+    room.read([code_of(several, answer) for answer in given])
+    (drawn, _) = room.chart.children
+    bars = drawn.figure.renderers[0].data_source.data
+    assert list(bars["value"]) == [1, 3, 5, 2]
+    assert len(set(bars["name"])) == 4
+    keys = [key.description for key in room.buttons.children]
+    assert keys[1:3] == [f"Show “{same} ({answer})”" for answer in (8, 6)]
+    drawn.figure.renderers[0].data_source.selected.indices = [2]
+    assert f"{same} (6): 5 answers" in room.told.value
+
+
+def test_answers_that_a_code_only_hashes_are_one_bar_before_the_run_answers():
+    """They are known to differ, and not from what."""
+    told = [read_code(code_of(question(), answer), question()) for answer in (70_000, 80_000, 5)]
+    bars = bars_of(question(), None, told)
+    assert [(bar.name, bar.number) for bar in bars] == [("another answer", 2), ("5", 1)]
+
+
 def test_no_code_at_all_is_no_fault():
     """Nothing is drawn, and the report says so."""
     room = Classroom(question())

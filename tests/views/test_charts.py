@@ -235,6 +235,18 @@ def test_values_stand_on_the_bars():
     assert list(data["words"]) == ["990", "8,200"]
 
 
+def test_long_names_below_bars_go_on_in_further_lines():
+    """They would run into each other, and cut ones could be taken for each other."""
+    long = ["it is on the disks of a majority", "it is on the disk of every replica"] * 2
+    values = {f"{name} {n}": n for n, name in enumerate(long)}
+    chart, short = bar_chart(values), bar_chart({"one at a time": 990.4, "half": 8200})
+    names = list(chart.figure.renderers[0].data_source.data["name"])
+    assert [" ".join(name.split()) for name in names] == list(values)
+    assert all("\n" in name and max(map(len, name.split("\n"))) < 25 for name in names)
+    assert chart.figure.height > short.figure.height
+    assert next(iter(values)) in repr(chart)
+
+
 # -- a whole trace ------------------------------------------------------------------------------
 
 

@@ -10,7 +10,7 @@ import csv
 import html
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -40,7 +40,8 @@ class Bar:
     """One way in which the room has answered.
 
     Attributes:
-        name: that it is right, a misconception, or that it is another answer.
+        name: that it is right, a misconception, or that it is another answer; no other bar of the
+            histogram has it.
         answer: what is answered so; None for another answer.
         belief: the misconception; None if it is none.
         number: how many answered so.
@@ -160,16 +161,21 @@ def _in_words(question: Question, answer: str, sure: str) -> tuple[Told | None, 
 def bars_of(question: Question, solution: Solution | None, told: Sequence[Told]) -> list[Bar]:
     """The histogram: the right answer first, then each misconception, then the rest.
 
-    Where the run has not answered yet there is a bar for each answer.
+    Where the run has not answered yet there is a bar for each answer. Beliefs that share a name are
+    told apart by their answers.
     """
+    if solution is None:
+        other = say("room.other")  # a code has no more than a hash of it
+        names = [other if one.answer is None else str(one.answer) for one in told]
+        certain = Counter(
+            name for name, one in zip(names, told, strict=True) if one.confidence == SURE
+        )
+        return [
+            Bar(name=name, answer=None, belief=None, number=n, sure=certain[name])
+            for name, n in Counter(names).most_common()
+        ]
     number: Counter[int] = Counter(one.mark for one in told)
     sure: Counter[int] = Counter(one.mark for one in told if one.confidence == SURE)
-    if solution is None:
-        answers = {one.mark: one.answer for one in told}
-        return [
-            Bar(name=str(answers[mark]), answer=None, belief=None, number=n, sure=sure[mark])
-            for mark, n in number.most_common()
-        ]
     found: dict[int, Bar] = {}
     known = [(say("room.right"), solution.answer, None)]
     known += [(declared(belief.name), belief.answer, belief.name) for belief in solution.beliefs]
@@ -179,6 +185,11 @@ def bars_of(question: Question, solution: Solution | None, told: Sequence[Told])
             found[mark] = Bar(
                 name=name, answer=str(answer), belief=belief, number=number[mark], sure=sure[mark]
             )
+    shared = Counter(bar.name for bar in found.values())
+    for mark, bar in found.items():
+        if shared[bar.name] > 1:
+            name = say("room.told-apart", name=bar.name, answer=bar.answer)
+            found[mark] = replace(bar, name=name)
     rest = sum(n for mark, n in number.items() if mark not in found)
     rest_sure = sum(n for mark, n in sure.items() if mark not in found)
     if rest:
@@ -325,9 +336,8 @@ class Classroom(Still, widgets.VBox):
 
 
 def _label(bar: Bar) -> str:
-    """A bar's name below it: short, for several stand side by side."""
-    text = f"✔ {bar.answer}" if bar.answer and bar.belief is None else bar.name
-    return text if len(text) <= 26 else f"{text[:25]}…"
+    """A bar's name below it; the right answer has a mark, and is named by itself."""
+    return f"✔ {bar.answer}" if bar.answer and bar.belief is None else bar.name
 
 
 def _say(text: str) -> str:

@@ -12,6 +12,7 @@ from __future__ import annotations
 import gzip
 import html
 import math
+import textwrap
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -70,6 +71,7 @@ if (!cb_obj.follows) {
 const columns = cb_obj.inner_width < 400 ? 1 : 2;
 for (const one of [...cb_obj.above, ...cb_obj.below]) if (one.ncols) one.ncols = columns;"""
 _LEGEND_ROW = 26  # px
+_LETTER, _NAME_LINE = 8, 16  # px, of a name below a bar
 # A legend is made of elements, whose colours Bokeh reads before they are in the page.
 LEGEND_SHEET = f":host{{background:{_PAPER}!important}}.bk-label{{color:{_INK}!important}}"
 
@@ -638,11 +640,15 @@ def bar_chart(
         unit: of the values; messages per second if None.
         title: above the bars.
         width: in pixels, at most.
-        height: in pixels.
+        height: in pixels, without further lines of names.
         use: called with the place of a bar that is clicked, from 0.
     """
     unit = say("bars.rate") if unit is None else unit
-    names, looks = list(values), [LOOKS[place % len(LOOKS)] for place in range(len(values))]
+    looks = [LOOKS[place % len(LOOKS)] for place in range(len(values))]
+    # Side by side long names would run into each other: they go on in further lines.
+    room = max(12, round(width / _LETTER / max(1, len(values))))
+    names = [textwrap.fill(name, room) for name in values]
+    height += _NAME_LINE * max((name.count("\n") for name in names), default=0)
     source = ColumnDataSource(
         {
             "name": names,

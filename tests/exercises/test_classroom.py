@@ -2,6 +2,7 @@
 
 import json
 import random
+from datetime import UTC, datetime
 
 import pytest
 from IPython.core.interactiveshell import InteractiveShell
@@ -20,6 +21,7 @@ from workbench.lessons.lesson_01 import predict
 from workbench.lessons.table import LESSONS, words_of
 from workbench.scenarios import run
 
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
 SOLUTION = Solution(
     answer=5, reason="It was five.",
     beliefs=(
@@ -139,6 +141,46 @@ def test_a_poll_is_read_by_codes_or_by_words():
     assert len(found.unread) == 1
 
 
+@pytest.mark.parametrize("between", ["; ", ";", "\t", ","])
+@pytest.mark.parametrize("coding", ["utf-8", "utf-8-sig", "utf-16", "latin-1"])
+def test_a_poll_is_read_as_the_spreadsheet_of_any_country_writes_it(tmp_path, between, coding):
+    """Columns part at what its head has most of; by the file's name as by the button."""
+    rows = [["Zeit", "Größe, in cm", "answer", "sure"], ["9:01", "180", "5", "sure"]]
+    rows[0][1] = f'"{rows[0][1]}"'
+    rows.append(["9:02", "170", "8"])
+    file = tmp_path / "poll.csv"
+    file.write_bytes("\r\n".join(between.join(row) for row in rows).encode(coding))
+    asked["01/after-grant"] = question()
+    by_name = classroom("01/after-grant", csv=file)
+    by_button = Classroom(question())
+    by_button.poll.value = [
+        {
+            "name": "poll.csv", "type": "text/csv", "size": 0, "last_modified": NOW,
+            "content": memoryview(file.read_bytes()),
+        }
+    ]  # fmt: skip
+    for room in (by_name, by_button):
+        assert [(one.answer, one.confidence) for one in room.heard.told] == [(5, SURE), (8, None)]
+        assert room.heard.unread == []
+
+
+def test_the_head_of_a_poll_is_no_answer_that_could_not_be_read():
+    """A first row with what may be a mistyped code is one."""
+    code = code_of(question(), 5)
+    head = heard_in_poll(question(), f"Name,Code\nAnna,{code}\n")
+    assert (len(head.told), head.unread) == (1, [])
+    row = heard_in_poll(question(), f"Ben,A1B2-C3D4\nAnna,{code}\n")
+    assert [line for line, _ in row.unread] == ["Ben, A1B2-C3D4"]
+
+
+def test_the_report_is_made_of_sentences():
+    """Each begins with a capital and ends with one full stop."""
+    found = heard_in_poll(question(), "answer\nperhaps\n-1\n")
+    assert found.report.startswith("No answers read. 2 lines could not be read: “perhaps” ")
+    assert found.report.endswith(" 4294967295.")
+    assert "." not in found.report.replace(". ", " ")[:-1]
+
+
 def test_words_that_are_no_codes_are_quick_to_see():
     """A line has few candidates, the eight characters in a row first."""
     assert next(codes_in("Eva, 0T4C-81ZK")) == "0T4C81ZK"
@@ -210,7 +252,7 @@ def test_no_code_at_all_is_no_fault():
     """Nothing is drawn, and the report says so."""
     room = Classroom(question())
     room.draw.click()
-    assert "no answers read" in room.line.value
+    assert "No answers read." in room.line.value
     assert not room.chart.children
 
 

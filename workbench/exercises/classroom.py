@@ -6,8 +6,10 @@ CSV file of a poll. Each line may hold a name or a time, which is neither kept n
 
 from __future__ import annotations
 
+import codecs
 import csv
 import html
+import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
@@ -33,6 +35,7 @@ MOST_TOLD = 5
 """Of the lines that could not be read, so many are shown."""
 _HEARD = ("answer", "response")
 """Columns of a poll that hold answers in plain words."""
+_QUOTED = re.compile(r'"[^"]*"')
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,7 +80,9 @@ class Heard:
             said.append(say("room.repeated", n=self.repeated))
         if self.unread:
             first = self.unread[:MOST_TOLD]
-            shown = "; ".join(say("room.line", line=line[:60], why=why) for line, why in first)
+            # A reason may be a sentence; here it is a part of one.
+            said_of = ((line[:60], why.removesuffix(".")) for line, why in first)
+            shown = "; ".join(say("room.line", line=line, why=why) for line, why in said_of)
             more = len(self.unread) - len(first)
             told = {"n": len(self.unread), "shown": shown, "more": more}
             said.append(say("room.unread-more" if more else "room.unread", **told))
@@ -125,12 +130,27 @@ def _bare(text: str) -> bool:
     return len(text.replace("-", "").replace(" ", "")) <= 8
 
 
+def poll_text(data: bytes) -> str:
+    """The text of a poll's file: UTF-8 or UTF-16, or else in the letters of Western Windows."""
+    if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        return data.decode("utf-16", "replace")
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        return data.decode("cp1252", "replace")
+
+
 def heard_in_poll(question: Question, text: str) -> Heard:
     """Read the CSV file of a poll: a code in any column, or else a column `answer` in plain words.
 
     A column `sure` may say how sure they were, in the words of the lesson. Every row counts.
+    Columns part at a comma, a semicolon or a tab, at whichever the first row has most of: a
+    spreadsheet writes what its country does.
     """
-    rows = list(csv.reader(text.splitlines()))
+    lines = [line for line in text.splitlines() if line.strip()]
+    first = _QUOTED.sub("", lines[0]) if lines else ""
+    between = max(",;\t", key=first.count)
+    rows = list(csv.reader(lines, delimiter=between, skipinitialspace=True))
     head = [name.strip().lower() for name in rows[0]] if rows else []
     place = next((head.index(name) for name in _HEARD if name in head), None)
     sure = head.index("sure") if "sure" in head else None
@@ -140,13 +160,23 @@ def heard_in_poll(question: Question, text: str) -> Heard:
         if not line.strip(", "):
             continue
         told, why = _first(question, line)
-        if told is None and place is not None and number and place < len(row):
-            told, why = _in_words(question, row[place], row[sure] if sure is not None else "")
+        if told is None and place is not None and number:
+            told, why = _in_words(question, _cell(row, place), _cell(row, sure))
         if told is not None:
             found.told.append(told)
-        elif number or place is None:
+        elif number or (place is None and not _is_head(line)):
             found.unread.append((line, why))
     return found
+
+
+def _is_head(line: str) -> bool:
+    """Whether a first row without a code names columns: no word of it has digits as a code has."""
+    return not any(any(map(str.isdecimal, code)) for code in codes_in(line))
+
+
+def _cell(row: Sequence[str], place: int | None) -> str:
+    """A cell of a row; empty where the row ends before it."""
+    return row[place] if place is not None and place < len(row) else ""
 
 
 def _in_words(question: Question, answer: str, sure: str) -> tuple[Told | None, str]:
@@ -252,9 +282,9 @@ class Classroom(Still, widgets.VBox):
         """Count the codes in lines, and draw."""
         self._draw(heard(self.question, list(lines)[:MOST_LINES]))
 
-    def read_poll(self, text: str) -> None:
+    def read_poll(self, data: bytes) -> None:
         """Count the answers of a poll's CSV file, and draw."""
-        self._draw(heard_in_poll(self.question, text))
+        self._draw(heard_in_poll(self.question, poll_text(data)))
 
     def pick(self, place: int) -> None:
         """Show what a bar stands for: its rule beside the rule, on the stage, playing."""
@@ -327,7 +357,7 @@ class Classroom(Still, widgets.VBox):
 
     def _uploaded(self, change: Any) -> None:
         for file in change["new"]:
-            self.read_poll(bytes(file["content"]).decode("utf-8-sig", "replace"))
+            self.read_poll(bytes(file["content"]))
 
     def __repr__(self) -> str:
         if not self.heard.told:
@@ -362,7 +392,7 @@ def classroom(question: str, lines: str | Iterable[str] = (), *, csv: str | Path
     """
     view = Classroom(_asked(question))
     if csv:
-        view.read_poll(Path(csv).read_text("utf-8-sig"))
+        view.read_poll(Path(csv).read_bytes())
     elif lines:
         view.read(lines.splitlines() if isinstance(lines, str) else lines)
     return view

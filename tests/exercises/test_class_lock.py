@@ -51,9 +51,13 @@ def test_a_locked_question_takes_no_answer_and_says_why(home):
     assert view.prediction.answer is None
     (box,) = view.locked.children
     assert "up to section 1" in box.line.value
+    box.code.value = section_code("01", 2)
+    box.enter.click()
+    assert "Your class is at section 2" in view.line.value
     box.code.value = section_code("01")
     box.enter.click()
     assert "to its end" in box.line.value
+    assert "Your class" not in view.line.value
     view.commit.click()
     assert view.prediction.answer == 7
     assert view.locked.children == ()

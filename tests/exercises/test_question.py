@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from workbench.exercises.codes import code_of
 from workbench.exercises.predict import PredictionView
 from workbench.exercises.progress import Progress
 from workbench.exercises.question import (
@@ -287,6 +288,16 @@ def test_an_answer_is_there_again_on_another_day(choices, answer, right, mark):
     assert not shown.compare.disabled
     assert f"Committed: {answer}" in repr(shown)
     assert log.records == records
+
+
+@pytest.mark.parametrize("confidence", [None, "sure"])
+def test_an_answer_of_another_day_has_its_code_again(confidence):
+    """A class may ask for it after the kernel was restarted."""
+    log = Progress()
+    log.record("01/seven", 5, False, confidence=confidence)
+    asked = question()
+    shown = PredictionView(Prediction(asked), log)
+    assert code_of(asked, 5, confidence) in shown.code.value
 
 
 def test_an_answer_that_comes_later_is_put_back_where_none_was_given():

@@ -149,12 +149,19 @@ class PredictionView(Still, widgets.VBox):
         self.commit.description = say("change")
         mark = Verdict(right=told[-1].right, text="").mark
         self._say(say("from-before", answer=answer, mark=mark))
+        self._show_code()
+
+    def _obstacle(self) -> str | None:
+        """Why nothing can be committed yet: what is asked again is open in any case."""
+        return obstacle(self.prediction.question.name) if self._recalled_in is None else None
 
     def _commit(self) -> None:
-        locked = obstacle(self.prediction.question.name) if self._recalled_in is None else None
+        locked = self._obstacle()
         if locked is not None:
             self._say(locked)
-            self.locked.children = self.locked.children or (ClassBox(),)
+            if not self.locked.children:
+                box = ClassBox(entered=lambda: self._say(self._obstacle() or ""))
+                self.locked.children = (box,)
             return
         self.locked.children = ()
         try:

@@ -43,6 +43,23 @@
     }
   }
 
+  // The type is as large as cuts nothing; of what is too much even for the smallest, a key scrolls to the rest.
+  const LEAST = 0.6, over = (el) => el.scrollHeight > el.clientHeight;
+  function shrink(box, parts) {
+    let size = 1;
+    do box.style.setProperty("--type", size); while (parts().some(over) && (size -= 0.05) >= LEAST);
+  }
+
+  function fit() {
+    const box = place.firstElementChild, strip = box.querySelector(".wst-strip");
+    if (!strip) { shrink(box, () => [place]); return; }
+    box.style.removeProperty("--strip");
+    box.style.setProperty("--strip", `${strip.offsetHeight}px`);
+    fitStep(box);
+  }
+
+  function fitStep(room) { shrink(room, () => [...room.querySelectorAll(".wst-sentence, .wst-formula")]); }
+
   async function look(slide) {
     const room = make(place, "div", "room");
     const options = {
@@ -51,6 +68,7 @@
     };
     opened = slide.step;
     stage = await mount(room, slide.scene, options);
+    new MutationObserver(() => fitStep(room)).observe(room.querySelector(".wst-say"), { childList: true, characterData: true, subtree: true });
   }
 
   async function show(slide, wanted) {
@@ -66,12 +84,21 @@
     if (phase === "ask") ask(one);
     else if (phase === "told") told(one);
     else await look(one);
+    fit();
     place.focus({ preventScroll: true });
+  }
+
+  /** Whether there was something left in a direction, and is now seen. */
+  function scrolled(way) {
+    const before = place.scrollTop;
+    place.scrollTop += way * 0.8 * place.clientHeight;
+    return Math.abs(place.scrollTop - before) > 1;
   }
 
   async function on() {
     began ??= Date.now();
     if (!black.hidden) { black.hidden = true; return; }
+    if (scrolled(1)) return;
     const all = phases(lesson.slides[at]), next = all[all.indexOf(phase) + 1];
     if (phase === "look") {
       if (stage.plays) { stage.play(false); stage.nextMark(); return; }
@@ -83,6 +110,7 @@
   }
 
   async function back() {
+    if (scrolled(-1)) return;
     if (phase === "look" && stage.step > lesson.slides[at].step) { stage.next(-1); return; }
     const all = phases(lesson.slides[at]), before = all[all.indexOf(phase) - 1];
     if (before) await show(at, before);
@@ -111,4 +139,5 @@
   tick();
   const wanted = Number(new URLSearchParams(location.hash.slice(1)).get("section")) || lesson.opens;
   await show(Math.max(0, section(wanted)));
+  addEventListener("resize", fit);
 }

@@ -13,7 +13,7 @@ pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
 LESSONS = ("01", "02", "03", "04", "05", "06", "07", "08", "09", "12")
 SIZES = ((1280, 800), (1920, 1080))
-# What cannot be read of a slide, at the first hundred steps of its picture and at those that have a
+# What cannot be read of a slide, at the first 25 steps of its picture and at those that have a
 # mark: before the curtain and behind it.
 CUT = """async () => {
   const found = new Set(), one = (what) => document.querySelector(what), main = one("main");
@@ -39,7 +39,7 @@ CUT = """async () => {
     const now = one(".wst-say")?.textContent + one(".wst-now")?.textContent;
     if (!one(".wst") || (now === before && !one("[data-ui=skip]"))) return [...found];
     const ends = now === before;
-    one(`[data-ui=${ends ? "skip" : steps < 100 ? "on" : "mark"}]`).click();
+    one(`[data-ui=${ends ? "skip" : steps < 25 ? "on" : "mark"}]`).click();
     before = ends ? "" : now;
   }
 }"""

@@ -15,10 +15,9 @@ from typing import Any
 
 from IPython.utils.capture import capture_output
 
-from workbench.lessons.table import lesson_numbered
 from workbench.views.stage_widget import StageWidget
 
-from .headings import FOLDER, Heading, sections_of
+from .headings import FOLDER, Heading, is_live, sections_of
 from .predict import PredictionView
 from .question import say
 from .show_me import ShowMe
@@ -59,9 +58,7 @@ def stepped(lesson: str) -> Iterator[Section]:
     Raises:
         ValueError: if there is no such lesson, or what it shows happens on a live wire or in Spark.
     """
-    if lesson_numbered(lesson).java or any(
-        "serve(" in source for heading in sections_of(lesson) for source in heading.cells
-    ):
+    if is_live(lesson):
         raise ValueError(say("live", lesson=lesson))
     names: dict[str, Any] = {"__name__": f"lesson_{lesson}"}
     for heading in sections_of(lesson):

@@ -167,6 +167,18 @@ def test_a_decimal_has_no_type_in_amqp_1_0() -> None:
     assert of(over_10(made), v1.ApplicationProperties).value == {"d": "1.5"}
 
 
+def test_a_name_that_is_no_symbol_is_not_made_one() -> None:
+    """Annotations are named by symbols, which are ASCII: another header is a property."""
+    made, _, channel = rig()
+    headers = {"x-ü": "m", "x-t": {"ü": 1, "u": 2}}
+    channel.publish("", "q", b"m", Properties(headers=headers))
+    made.rest()
+    sections = over_10(made)
+    assert of(sections, v1.ApplicationProperties).value == {"x-ü": "m"}
+    noted = of(sections, v1.MessageAnnotations).value
+    assert noted[Symbol("x-t")] == {"ü": 1, Symbol("u"): 2}
+
+
 def test_an_expiration_may_be_as_long_as_a_queue_s_ttl() -> None:
     """Ten years, `rabbit_misc.erl:check_expiry`; of a ttl AMQP 1.0 has the low 32 bits."""
     made, client, channel = rig()

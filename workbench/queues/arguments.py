@@ -20,7 +20,7 @@ OVERFLOWS = (DROP_HEAD, REJECT_PUBLISH, REJECT_PUBLISH_DLX)
 
 MS_OF_UNIT = {"s": 1000, "m": 60_000, "h": 3_600_000, "D": 86_400_000}
 MS_OF_UNIT |= {"M": 30 * MS_OF_UNIT["D"], "Y": 365 * MS_OF_UNIT["D"]}
-_AGE = re.compile(r"([0-9]+)([YMDhms])")
+_AGE = re.compile(r"([0-9]{1,18})([YMDhms])")
 
 # RabbitMQ's `rabbit_misc:check_expiry`: ten years.
 EXPIRY_LIMIT_MS = 315_360_000_000

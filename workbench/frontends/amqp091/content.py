@@ -334,9 +334,9 @@ def _kept(message: Amqp091Message, payload: bytes) -> Amqp10Message:
 def _sections(message: Amqp091Message) -> bytes:
     came = message.properties
     headers = came.headers or {}
-    annotations: dict[Any, Any] = {
-        Symbol(name): _to_10(value) for name, value in headers.items() if name.startswith("x-")
-    }
+    # The name of an annotation is a symbol, which is ASCII.
+    noted = [name for name in headers if name.startswith("x-") and name.isascii()]
+    annotations: dict[Any, Any] = {Symbol(name): _to_10(headers[name]) for name in noted}
     if isinstance(headers.get(CC), list):
         annotations[Symbol("x-cc")] = _to_10(headers[CC])
     encoded = came.type == AMQP_1_0_TYPE
@@ -345,7 +345,7 @@ def _sections(message: Amqp091Message) -> bytes:
     application: dict[Any, Any] = {
         name: _to_10(value)
         for name, value in headers.items()
-        if not name.startswith("x-") and not isinstance(value, list | dict)
+        if name not in noted and not isinstance(value, list | dict)
     }
     sections: list[v1.Section] = [
         v1.Header(
@@ -423,5 +423,7 @@ def _to_10(value: Any) -> Any:
     if isinstance(value, list):
         return [_to_10(one) for one in value]
     if isinstance(value, dict):
-        return {Symbol(name): _to_10(one) for name, one in value.items()}
+        return {
+            Symbol(name) if name.isascii() else name: _to_10(one) for name, one in value.items()
+        }
     return value

@@ -7,7 +7,7 @@ import pytest
 from tests.browser.test_lab import notebook
 from tests.patience import until
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
 LINES = """
 from workbench.exercises.order_lines import on_flow_lines, order_lines

@@ -152,17 +152,8 @@ def test_the_notes_have_plans_board_questions_and_tasks_behind_a_fold():
         assert title in text
 
 
-LONG = ("04", "05", "06", "07", "08", "12")
-
-
-@pytest.mark.parametrize(
-    "lesson",
-    [
-        pytest.param(number, marks=[pytest.mark.slow] if number in LONG else [])
-        for number in sorted(NUMBERS)
-        if not is_live(number)
-    ],
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("lesson", [one for one in sorted(NUMBERS) if not is_live(one)])
 def test_the_names_in_the_notes_are_those_that_a_room_can_be_asked_by(lesson):
     """A name without a mark is one that the lesson's sections ask; one with a mark is none."""
     there = {view.prediction.question.name for section in walked(lesson) for view in section.asks}

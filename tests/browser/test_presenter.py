@@ -12,7 +12,8 @@ from workbench.views.presenter import Presentation, Slide
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
 LESSONS = ("01", "02", "03", "04", "05", "06", "07", "08", "09", "12")
-SIZES = ((1280, 800), (1920, 1080))
+SMALL, LARGE = (1280, 800), (1920, 1080)
+SIZES = [(lesson, SMALL) for lesson in LESSONS] + [("02", LARGE), ("07", LARGE)]
 # What cannot be read of a slide, at the first 25 steps of its picture and at those that have a
 # mark: before the curtain and behind it.
 CUT = """async () => {
@@ -59,8 +60,7 @@ def saved(tmp_path_factory):
     return of
 
 
-@pytest.mark.parametrize("size", SIZES, ids=str)
-@pytest.mark.parametrize("lesson", LESSONS)
+@pytest.mark.parametrize(("lesson", "size"), SIZES)
 def test_all_of_every_slide_is_seen(static_page, saved, lesson, size):
     """Question, choices, each step's sentence and the answer, without scrolling."""
     page = static_page.page

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from .console import WRONG_USAGE, CommandError, Progress, add_run, add_trace, say
-from .places import output_file, read_from
+from .places import output_file, reading
 from .testing import EXPECTS, as_test
 
 if TYPE_CHECKING:
@@ -75,12 +75,11 @@ def command(arguments: argparse.Namespace) -> int:
             " capture is made of comes from `workbench run --code CODE -o run.parquet`",
             WRONG_USAGE,
         )
-    with read_from(arguments.trace):
+    with reading(arguments.trace):
         run, pieces = run_of(arguments.trace, arguments.run), pieces_of(arguments.trace)
         first, last = _slice(pieces.bounds(run), arguments.first, arguments.last)
         if target.suffix.lower() == ".html":
-            count = sum(len(part) for part in pieces.chosen(run, first, last + 1, ("run", "seq")))
-            _page(target, arguments, run, first, last, count)
+            _page(target, arguments, run, first, last)
         else:
             _capture(target, pieces.rows(run, first, last + 1))
     return 0
@@ -135,14 +134,14 @@ def _slice(bounds: tuple[int, int], first: int | None, last: int | None) -> tupl
     return first, last
 
 
-def _page(
-    target: Path, arguments: argparse.Namespace, run: str, first: int, last: int, count: int
-) -> None:
-    from workbench.trace.cut import cut
+def _page(target: Path, arguments: argparse.Namespace, run: str, first: int, last: int) -> None:
+    from workbench.trace.cut import cut, pieces_of
     from workbench.views import scene
     from workbench.views.opening import told
     from workbench.views.stage_page import export
 
+    parts = pieces_of(arguments.trace).chosen(run, first, last + 1, ("run", "seq"))
+    count = sum(map(len, parts))  # rows may be lost: their numbers do not tell
     if count > scene.MOST_ROWS:
         raise CommandError(
             f"{count:,} rows are too many for a page (at most {scene.MOST_ROWS:,}):"

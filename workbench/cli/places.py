@@ -63,8 +63,8 @@ def aside() -> Iterator[Path]:
 
 
 @contextmanager
-def read_from(text: str) -> Iterator[None]:
-    """For what reads a trace.
+def reading(text: str) -> Iterator[None]:
+    """Within it a trace is read; what is wrong with that becomes the command's error.
 
     Raises:
         CommandError: it is no trace (a capture is told how to become one), or what was asked for is

@@ -8,7 +8,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 from .console import WRONG_USAGE, CommandError, add_run, add_trace
-from .places import read_from
+from .places import reading
 
 if TYPE_CHECKING:
     from workbench.trace.cut import Cut
@@ -55,7 +55,7 @@ def command(arguments: argparse.Namespace) -> int:
             print(line)
         return 0
     found = []
-    with read_from(arguments.trace):
+    with reading(arguments.trace):
         for name, run in groupby(iter_rows(arguments.trace), key=lambda row: row.run):
             found.append(name)
             if arguments.run not in (None, name):
@@ -78,7 +78,7 @@ def cut_at(arguments: argparse.Namespace) -> Cut:
     """
     from workbench.trace.cut import cut
 
-    with read_from(arguments.trace):
+    with reading(arguments.trace):
         return cut(arguments.trace, arguments.at, arguments.run, around=arguments.around)
 
 

@@ -96,7 +96,7 @@ def _settlement(end: End) -> Begun:
                 spans, unanswered = found[key]
                 spans.append((since, row))
                 unanswered.remove(since.seq)
-        elif row.kind in ("detach", "end", "close"):  # nothing said afterwards is said of its own
+        elif row.kind in ("detach", "end", "close"):  # what follows is not about its messages
             waiting = {at: one for at, one in waiting.items() if _outlives(one[0], row)}
     return found
 

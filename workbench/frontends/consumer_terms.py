@@ -11,7 +11,6 @@ same values.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
@@ -23,7 +22,7 @@ from workbench.amqp10.performatives import Error
 from workbench.amqp10.values import Described, Int, MapPairs, Symbol, Timestamp
 from workbench.presets import RABBITMQ, Preset
 from workbench.queues import Selection, Start, Stored
-from workbench.queues.arguments import MS_OF_UNIT, STREAM
+from workbench.queues.arguments import STREAM, age_ms
 from workbench.queues.limits import US_PER_MS
 
 from .annotations import front_of
@@ -36,7 +35,6 @@ STREAM_FILTERS = (OFFSET_SPEC, STREAM_FILTER, MATCH_UNFILTERED)
 PLACES = ("first", "last", "next")
 US_PER_S = 1_000_000
 
-_AGE = re.compile(r"([0-9]{1,18})([YMDhms])")
 _VALUE = FILTER_VALUE.encode()
 
 
@@ -86,9 +84,9 @@ class Filters:
             return Start(offset=int(offset))
         if offset in PLACES:
             return Start(at=str(offset))
-        age = _AGE.fullmatch(offset)
+        age = age_ms(offset)
         assert age is not None, "refused by `fault`"
-        return Start(age_us=int(age[1]) * MS_OF_UNIT[age[2]] * US_PER_MS)
+        return Start(age_us=age * US_PER_MS)
 
     def selection(self) -> Selection | None:
         """Which messages of a stream are wanted; None: all."""
@@ -166,8 +164,7 @@ def priority_of(link: Link) -> int:
 
 def _is_place(offset: object) -> bool:
     if isinstance(offset, str):
-        age = _AGE.fullmatch(offset)
-        return offset in PLACES or (age is not None and int(age[1]) > 0)
+        return offset in PLACES or age_ms(offset) is not None
     return isinstance(offset, int) and not isinstance(offset, bool)
 
 

@@ -205,7 +205,7 @@ class QueueArguments:
                 continue
             _check_type(x_name, queue_type, item.metadata["types"])
             _check_kind(x_name, value, item.metadata["kind"], item.metadata["least"])
-            values[item.name] = _age_ms(value) if x_name == "x-max-age" else value
+            values[item.name] = _max_age_ms(value) if x_name == "x-max-age" else value
         return cls(**values)
 
     def to_x(self) -> dict[str, Any]:
@@ -304,14 +304,20 @@ def _check_kind(x_name: str, value: Any, kind: type, least: int) -> None:
         raise QueueArgumentError(f"{x_name} {value} is too small; legal: {least} or more")
 
 
-def _age_ms(text: str) -> int:
+def age_ms(text: str) -> int | None:
+    """An age as a stream's terms write it, such as 7D or 30s; None if it is none, or 0."""
     found = _AGE.fullmatch(text)
-    if found is None or int(found[1]) == 0:
+    return int(found[1]) * MS_OF_UNIT[found[2]] or None if found else None
+
+
+def _max_age_ms(text: str) -> int:
+    age = age_ms(text)
+    if age is None:
         raise QueueArgumentError(
             f"x-max-age {text!r} is no age; legal: a number above 0 and one of the units"
             f" {', '.join(sorted(MS_OF_UNIT))}, such as 7D or 30s"
         )
-    return int(found[1]) * MS_OF_UNIT[found[2]]
+    return age
 
 
 NO_ARGUMENTS = QueueArguments()

@@ -130,6 +130,7 @@ def test_a_remote_goes_through_a_lesson(static_page, saved):
 
     page.keyboard.press("PageDown")
     page.wait_for_selector(".wst-picture")
+    assert page.evaluate("document.documentElement.scrollHeight <= innerHeight")
     for _ in range(40):
         page.keyboard.press("PageDown")
         page.wait_for_timeout(50)

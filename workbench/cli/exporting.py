@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,8 +14,6 @@ from .testing import EXPECTS, as_test
 if TYPE_CHECKING:
     from workbench.trace.schema import Row
 
-LONGEST_NAME = 200
-"""Of a file; what is longer is a share code."""
 NAME = "export"
 HELP = "write a trace as a self-contained page or as a capture, a run as a test"
 TEXT = """\
@@ -87,9 +86,9 @@ def command(arguments: argparse.Namespace) -> int:
 
 def _is_code(trace: str) -> bool:
     """Whether what is given for a trace is a share code, or stands for one."""
-    from workbench.trace.share import PREFIX
+    from workbench.trace.share import BEGIN
 
-    return trace == "-" or (trace.startswith(PREFIX) and len(trace) >= LONGEST_NAME)
+    return trace == "-" or (trace.startswith(BEGIN) and not os.path.exists(trace))
 
 
 def _test(target: Path, arguments: argparse.Namespace) -> int:
@@ -102,7 +101,7 @@ def _test(target: Path, arguments: argparse.Namespace) -> int:
         raise CommandError(
             f"{target.name}: pytest looks for names that begin with test_", WRONG_USAGE
         )
-    if len(arguments.trace) < LONGEST_NAME and Path(arguments.trace).exists():
+    if os.path.exists(arguments.trace):  # a Path refuses the length of a share code
         raise CommandError(
             f"{arguments.trace}: a trace does not hold what its run was made of; give the share"
             " code of the run, or - to read it from stdin (`workbench run ... --share` prints it)"

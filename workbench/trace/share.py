@@ -35,8 +35,8 @@ from msgspec import Meta, ValidationError, convert
 
 from workbench.notebook import PlainError
 
-PREFIX = "WB"
 VERSION = 1
+BEGIN = f"WB{VERSION}."
 LONGEST_CODE = 2000  # characters that are given out
 LONGEST_READ = 20_000  # characters that are looked at
 LARGEST_PART = 64_000  # octets that one part may unpack to
@@ -111,7 +111,7 @@ def encode(shared: Shared) -> str:
         "C": shared.cursor,
         "H": [shared.trace_hash, shared.model],
     }
-    code = ".".join([f"{PREFIX}{VERSION}", *(_packed(tag, values[tag]) for tag in PARTS)])
+    code = BEGIN + ".".join(_packed(tag, values[tag]) for tag in PARTS)
     if len(code) > LONGEST_CODE:
         raise ShareCodeError(
             f"with {len(acts)} actions the share code of this run has {len(code):,} characters,"
@@ -133,7 +133,7 @@ def decode(text: object) -> Shared:
     plain = _plain(text)
     head = _HEAD.search(plain)
     if head is None:
-        raise ShareCodeError(f"this is no share code: one begins with {PREFIX}{VERSION}.")
+        raise ShareCodeError(f"this is no share code: one begins with {BEGIN}")
     if int(head[1]) != VERSION:
         raise ShareCodeError(
             f"a share code of version {int(head[1])}; this workbench reads version {VERSION}."

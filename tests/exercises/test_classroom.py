@@ -10,9 +10,10 @@ from IPython.utils.capture import capture_output
 
 from tests.exercises.golden import CREDIT
 from workbench.exercises import sections
-from workbench.exercises.classroom import Classroom, bars_of, classroom, heard, heard_in_poll
+from workbench.exercises.classroom import Classroom, bars_of, classroom
 from workbench.exercises.codes import ALPHABET, CodeError, asked, code_of, codes_in, read_code
 from workbench.exercises.headings import Heading
+from workbench.exercises.polls import heard, heard_in_poll
 from workbench.exercises.predict import PredictionView
 from workbench.exercises.progress import CONFIDENCES, GUESS, SURE, Progress
 from workbench.exercises.question import Belief, Prediction, Question, Solution

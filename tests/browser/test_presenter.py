@@ -1,15 +1,18 @@
-"""A lesson shown to a room, by the keys of a remote."""
+"""A lesson shown to a room, by the keys of a remote; and what only all of a lesson's cells tell."""
 
 from __future__ import annotations
 
 import re
+from functools import cache
 
 import pytest
 
-from workbench.exercises.present import present
+from workbench.exercises import present as presenting
+from workbench.exercises.sections import walked
+from workbench.lessons.instructors import AGAIN, HERE_ALONE, names_of, questions_of
 from workbench.views.presenter import Presentation, Slide
 
-pytestmark = [pytest.mark.browser, pytest.mark.slow]
+pytestmark = pytest.mark.slow
 
 LESSONS = ("01", "02", "03", "04", "05", "06", "07", "08", "09", "12")
 SMALL, LARGE = (1280, 800), (1920, 1080)
@@ -47,19 +50,50 @@ CUT = """async () => {
 
 
 @pytest.fixture(scope="module")
-def saved(tmp_path_factory):
-    """The file of a lesson's slides, made once."""
-    files = {}
+def sections():
+    """The sections of a lesson, whose cells have run once."""
+    return cache(lambda lesson: list(walked(lesson)))
+
+
+@pytest.fixture(scope="module")
+def slides(sections):
+    """The slides of a lesson, made once."""
 
     def of(lesson):
-        if lesson not in files:
-            path = tmp_path_factory.mktemp("slides") / "lesson.html"
-            files[lesson] = present(lesson).save(path)
-        return files[lesson]
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(presenting, "walked", sections)
+            return presenting.present(lesson)
 
-    return of
+    return cache(of)
 
 
+@pytest.fixture(scope="module")
+def saved(slides, tmp_path_factory):
+    """The file of a lesson's slides."""
+    return cache(lambda lesson: slides(lesson).save(tmp_path_factory.mktemp("slides") / "a.html"))
+
+
+@pytest.mark.parametrize("lesson", LESSONS)
+def test_the_names_in_the_notes_are_those_that_a_room_can_be_asked_by(sections, lesson):
+    """A name without a mark is one that the lesson's sections ask; one with a mark is none."""
+    there = {view.prediction.question.name for one in sections(lesson) for view in one.asks}
+    names = [one for asked in questions_of(lesson) for one in names_of(lesson, *asked)]
+    marked = {one for one in names if one.endswith(HERE_ALONE)}
+    again = {one for one in names if one.endswith(AGAIN)}
+    assert {f"{lesson}/{one}" for one in set(names) - marked - again} <= there
+    assert not {f"{lesson}/{one.removesuffix(HERE_ALONE)}" for one in marked} & there
+
+
+@pytest.mark.parametrize("lesson", ["02", "03"])
+def test_slides_have_questions_and_pictures(slides, lesson):
+    """And their page is below four megabytes."""
+    found = slides(lesson)
+    assert sum(slide.question is not None for slide in found.slides) >= 4
+    assert sum(slide.scene is not None for slide in found.slides) >= 2
+    assert len(found.page) < 4_000_000
+
+
+@pytest.mark.browser
 @pytest.mark.parametrize(("lesson", "size"), SIZES)
 def test_all_of_every_slide_is_seen(static_page, saved, lesson, size):
     """Question, choices, each step's sentence and the answer, without scrolling."""
@@ -88,6 +122,7 @@ def _place(page) -> str:
     return f"{page.locator('.title').inner_text()}: {phase}"
 
 
+@pytest.mark.browser
 def test_a_remote_scrolls_to_what_is_left_before_it_goes_on(static_page, tmp_path):
     """However much there is on a small screen; and back to it from the next slide's beginning."""
     asked = {
@@ -115,6 +150,7 @@ def test_a_remote_scrolls_to_what_is_left_before_it_goes_on(static_page, tmp_pat
     assert page.locator(".answer").inner_text() == "✔ this"
 
 
+@pytest.mark.browser
 def test_a_remote_goes_through_a_lesson(static_page, saved):
     """Question, picture, answer; black and back; a section by its digit; the curtain holds."""
     page = static_page.page

@@ -13,8 +13,8 @@ from workbench.exercises.classroom import classroom
 from workbench.exercises.codes import asked
 from workbench.exercises.headings import is_live
 from workbench.exercises.question import Question, Solution
-from workbench.exercises.sections import walked
 from workbench.lessons import instructors
+from workbench.lessons.instructors import AGAIN, HERE_ALONE, names_of, questions_of
 from workbench.lessons.table import LESSONS, lesson_numbered, room, words_of
 from workbench.scenarios import run
 from workbench.scenarios.share import open_code
@@ -152,28 +152,9 @@ def test_the_notes_have_plans_board_questions_and_tasks_behind_a_fold():
         assert title in text
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("lesson", [one for one in sorted(NUMBERS) if not is_live(one)])
-def test_the_names_in_the_notes_are_those_that_a_room_can_be_asked_by(lesson):
-    """A name without a mark is one that the lesson's sections ask; one with a mark is none."""
-    there = {view.prediction.question.name for section in walked(lesson) for view in section.asks}
-    words = words_of(lesson)
-    names = [one for name in words for one in noted(lesson, name, words[name])]
-    marked = {one for one in names if one.endswith(instructors.HERE_ALONE)}
-    again = {one for one in names if one.endswith(instructors.AGAIN)}
-    assert {f"{lesson}/{one}" for one in set(names) - marked - again} <= there
-    assert not {f"{lesson}/{one.removesuffix(instructors.HERE_ALONE)}" for one in marked} & there
-
-
-def noted(lesson, name, words):
-    """The names in the first column, of a question that has a line in the notes."""
-    return instructors.names_of(lesson, name, words) if isinstance(words.get("wrong"), dict) else ()
-
-
 @pytest.mark.parametrize("lesson", [number for number in sorted(NUMBERS) if is_live(number)])
 def test_of_a_lesson_that_happens_live_every_question_has_the_mark(lesson):
     """Their cells are not run anywhere else."""
-    words = words_of(lesson)
-    for name in words:
-        for one in noted(lesson, name, words[name]):
-            assert one.endswith((instructors.HERE_ALONE, instructors.AGAIN))
+    names = [one for asked in questions_of(lesson) for one in names_of(lesson, *asked)]
+    assert names
+    assert all(one.endswith((HERE_ALONE, AGAIN)) for one in names)

@@ -49,13 +49,3 @@ def test_a_lesson_that_happens_live_has_no_slides(lesson):
     """Nothing is started: its notebook is what a room looks at."""
     with pytest.raises(ValueError, match="happens live"):
         next(walked(lesson))
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("lesson", ["02", "03"])
-def test_other_lessons_have_slides(lesson):
-    """With questions, pictures and a page below four megabytes."""
-    found = present(lesson)
-    assert sum(slide.question is not None for slide in found.slides) >= 4
-    assert sum(slide.scene is not None for slide in found.slides) >= 2
-    assert len(found.page) < 4_000_000

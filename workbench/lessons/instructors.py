@@ -104,17 +104,22 @@ def _lines(lesson: Lesson) -> Iterator[str]:
         yield ""
     yield "| question | misconceptions |"
     yield "|---|---|"
-    for name, words in english.items():
-        wrong = words.get("wrong")
-        if isinstance(wrong, dict):
-            names = ", ".join(names_of(lesson.number, name, words))
-            yield f"| {names} | {'; '.join(_marked(words, one) for one in wrong)} |"
+    for name, words in questions_of(lesson.number):
+        names = ", ".join(names_of(lesson.number, name, words))
+        yield f"| {names} | {'; '.join(_marked(words, one) for one in words['wrong'])} |"
     yield ""
     yield from _tasks(english.get("check", {}), here.get("solution", ()))
 
 
+def questions_of(lesson: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """The questions that have a line in the notes: those that somebody may be wrong about."""
+    for name, words in words_in(ENGLISH, f"lesson_{lesson}").items():
+        if isinstance(words.get("wrong"), dict):
+            yield name, words
+
+
 def names_of(lesson: str, name: str, words: Mapping[str, Any]) -> list[str]:
-    """The names by which `classroom` knows a question, each with a mark where it cannot ask it."""
+    """A question's names for `classroom`, each with a mark where it cannot ask it."""
     kept = words.get("kept_as", name)
     if kept != name and "{" not in kept:
         return [f"{kept}, {AGAIN}"]

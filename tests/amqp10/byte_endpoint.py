@@ -5,9 +5,8 @@ from __future__ import annotations
 from workbench.amqp10.connection import Connection
 from workbench.amqp10.errors import DecodeError, Scope
 from workbench.amqp10.events import ProtocolViolation
-from workbench.amqp10.frame import Frame, encode_item
+from workbench.amqp10.frame import encode_item
 from workbench.amqp10.framing import FrameReader
-from workbench.amqp10.performatives import Open
 
 
 class ByteEndpoint:
@@ -23,7 +22,7 @@ class ByteEndpoint:
     def __init__(self, *, on_received=None, **connection):
         self.connection = Connection(emit=self._sent, **connection)
         self.dead = False  # octets came that are no AMQP; nothing further is read
-        self._reader = FrameReader(keeps_undecodable=True)
+        self._reader = FrameReader(self.connection.settings.max_frame_size, keeps_undecodable=True)
         self._chunks = []
         self._on_received = on_received
 
@@ -57,6 +56,3 @@ class ByteEndpoint:
 
     def _sent(self, item):
         self._chunks.append(encode_item(item))
-        if type(item) is Frame and type(item.performative) is Open:
-            # From now on the peer may know the limit of this end, and use it.
-            self._reader.max_frame_size = item.performative.max_frame_size

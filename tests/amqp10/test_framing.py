@@ -145,10 +145,18 @@ def test_an_oversized_frame_is_refused_before_it_is_stored():
     with pytest.raises(DecodeError, match="max-frame-size accepted here is 600"):
         reader.feed(encode_item(frame)[:8])
     assert reader.pending == b""
-    reader = FrameReader(600)
-    reader.feed(encode_item(AMQP))
-    reader.max_frame_size = LARGE
-    assert reader.feed(encode_item(frame))[0].item == frame
+
+
+def test_the_first_frames_are_measured_up_to_the_open_and_with_it():
+    """What is larger may come behind the open, in whatever pieces; before it or as it, not."""
+    opening = encode_item(AMQP) + encode_item(Frame(0, Open(container_id="c" * 500)))
+    large = encode_item(Frame(0, Transfer(handle=0), bytes(700)))
+    for pieces in ([opening + large], [opening, large], [opening + large[:8], large[8:]]):
+        reader = FrameReader(800, first_max_frame_size=600)
+        assert [raw.raw for piece in pieces for raw in reader.feed(piece)][-1] == large
+    for first, octets in ((600, encode_item(AMQP) + large), (512, opening)):
+        with pytest.raises(DecodeError, match=f"max-frame-size accepted here is {first}"):
+            FrameReader(800, first_max_frame_size=first).feed(octets)
 
 
 def test_the_limit_is_at_least_512_and_below_the_octets_of_the_protocol_header():

@@ -1,12 +1,13 @@
 """RabbitMQ's reader on a socket: frames that cannot be decoded, the idle time-out, our mistakes."""
 
 import pytest
+from msgspec.structs import replace
 
 from tests.net.still import StillServer
 from workbench import presets
 from workbench.amqp10.encoder import encode_value
-from workbench.amqp10.performatives import Begin
-from workbench.amqp10.values import Described, ULong
+from workbench.amqp10.performatives import Begin, Open
+from workbench.amqp10.values import Described, Symbol, ULong
 from workbench.net import Limits, LiveBroker
 from workbench.net.serve import recording
 from workbench.trace import files
@@ -84,6 +85,30 @@ def test_rabbitmq_takes_an_open_of_more_than_512_octets(raw_client, preset, open
         client.pump(lambda: "open" in client.kinds() or client.closed)
         client.pump(lambda: client.closed, timeout_s=0.2, strict=False)
         assert client.closed is not opens
+
+
+@pytest.mark.parametrize("in_pieces", [False, True], ids=["one segment", "two segments"])
+@pytest.mark.parametrize("octets", [9_000, 40_000])
+@pytest.mark.parametrize(("preset", "most"), [("spec", 32_768), ("rmq4.3", 131_072)])
+def test_behind_the_open_a_frame_may_be_as_large_as_the_brokers_open_says(
+    raw_client, preset, most, octets, in_pieces
+):
+    """In the open's own segment too: TCP keeps no boundaries, so none of them may matter."""
+    with LiveBroker(preset) as broker:
+        client = raw_client(broker)
+        client.amqp.send_open = lambda: None  # what is said instead comes below
+        client.amqp.start()
+        client.pump(lambda: client.kinds().count("protocol-header") == 2)
+        opening = framed(Open(container_id="raw").encode())
+        begin = Begin(next_outgoing_id=0, incoming_window=9, outgoing_window=9)
+        large = framed(replace(begin, properties={Symbol("x"): "x" * octets}).encode())
+        for piece in (opening, large) if in_pieces else (opening + large,):
+            client.socket.sendall(piece)
+            if in_pieces:
+                broker.connections()  # its thread has had a turn
+        client.pump(lambda: "begin" in client.kinds() or client.closed)
+        assert ("begin" in client.kinds()) is (octets < most)
+        assert client.errors() == ([] if octets < most else ["amqp:connection:framing-error"])
 
 
 # -- mistakes of ours -----------------------------------------------------------------------

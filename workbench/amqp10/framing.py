@@ -21,7 +21,7 @@ from workbench.amqp10.frame import (
     framing_error,
     unpack_frame_header,
 )
-from workbench.amqp10.performatives import AMQP_FRAME, SASL_FRAME, Undecodable
+from workbench.amqp10.performatives import AMQP_FRAME, SASL_FRAME, Open, Undecodable
 from workbench.stream.cutter import StreamCutter
 
 __all__ = ["FrameReader"]
@@ -39,42 +39,37 @@ class FrameReader(StreamCutter[RawItem]):
     `max_frame_size` octets are kept.
 
     Args:
-        max_frame_size: the largest frame accepted; see the property.
+        max_frame_size: the largest frame accepted, in octets, at least 512.
+        first_max_frame_size: the same up to the peer's open and with it, however the octets arrive;
+            None: no other.
         mid_stream: the stream may begin with a frame, its beginning not having been seen.
         offset: what the first octet counts as in offsets.
         keeps_undecodable: an AMQP frame whose body cannot be decoded is given as one that carries
             `Undecodable`, and reading goes on behind it. Otherwise it ends the stream, as do a
             SASL frame, whose octets may be a secret, and whatever is no frame.
+
+    Attributes:
+        max_frame_size: the largest frame accepted now.
     """
 
     def __init__(
         self,
         max_frame_size: int = MIN_MAX_FRAME_SIZE,
         *,
+        first_max_frame_size: int | None = None,
         mid_stream: bool = False,
         offset: int = 0,
         keeps_undecodable: bool = False,
     ) -> None:
         super().__init__(offset)
-        self.max_frame_size = max_frame_size
+        first = max_frame_size if first_max_frame_size is None else first_max_frame_size
+        self.max_frame_size = _limit(first)
+        self._opened_max = _limit(max_frame_size)
         self._keeps_undecodable = keeps_undecodable
         # What may come next: a protocol header, and frames of these types.
         self._header_allowed = True
         self._types: tuple[int, ...] = (AMQP_FRAME, SASL_FRAME) if mid_stream else ()
         self._foreign: ProtocolHeader | None = None  # a header whose protocol is not read here
-
-    @property
-    def max_frame_size(self) -> int:
-        """The largest frame accepted, in octets; may be set between frames, at least 512."""
-        return self._max_frame_size
-
-    @max_frame_size.setter
-    def max_frame_size(self, size: int) -> None:
-        if size < MIN_MAX_FRAME_SIZE:
-            raise LocalProtocolError(
-                f"max-frame-size {size} is not legal; the least is {MIN_MAX_FRAME_SIZE} [2.8.19]"
-            )
-        self._max_frame_size = min(size, LARGEST_FRAME_SIZE)
 
     def _cut(self, data: bytes, items: list[RawItem]) -> int:
         """Appends the items of `data`; returns where an incomplete one begins."""
@@ -86,7 +81,7 @@ class FrameReader(StreamCutter[RawItem]):
                 size = PROTOCOL_HEADER_SIZE
                 item = self._read_header(data[at : at + size])
             else:
-                if not 8 <= size <= self._max_frame_size or frame_type not in self._types:
+                if not 8 <= size <= self.max_frame_size or frame_type not in self._types:
                     self._refuse(data, at, size, doff, frame_type)
                 if end - at < size:
                     self._needed = size
@@ -96,6 +91,8 @@ class FrameReader(StreamCutter[RawItem]):
                 except DecodeError as error:
                     body = data[at + 4 * doff : at + size]
                     item = self._kept(channel, frame_type, body, error.moved(self.offset - at))
+                if type(item.performative) is Open:
+                    self.max_frame_size = self._opened_max
                 if self._types is not ONLY_AMQP:
                     self._types = _ONLY[frame_type]
                     self._header_allowed = frame_type == SASL_FRAME
@@ -135,7 +132,7 @@ class FrameReader(StreamCutter[RawItem]):
                 f"header behind the SASL frames. As a frame its SIZE would be {size}",
                 self.offset,
             )
-        check_frame_header(size, doff, frame_type, self.offset, self._max_frame_size)
+        check_frame_header(size, doff, frame_type, self.offset, self.max_frame_size)
         found, legal = ("AMQP", "SASL")[frame_type], ("AMQP", "SASL")[self._types[0]]
         raise framing_error(
             f"frame TYPE is {frame_type} ({found}); after the {legal} protocol header only "
@@ -159,3 +156,16 @@ class FrameReader(StreamCutter[RawItem]):
             "41 4d 51 50 (AMQP), 00 or 03 (SASL), 01 00 00",
             self.offset,
         )
+
+
+def _limit(size: int) -> int:
+    """The largest frame accepted where `size` is asked for.
+
+    Raises:
+        LocalProtocolError: it is below 512.
+    """
+    if size < MIN_MAX_FRAME_SIZE:
+        raise LocalProtocolError(
+            f"max-frame-size {size} is not legal; the least is {MIN_MAX_FRAME_SIZE} [2.8.19]"
+        )
+    return min(size, LARGEST_FRAME_SIZE)

@@ -81,17 +81,13 @@ class LiveConnection(Client, asyncio.BufferedProtocol):
 
     def _make_end(self, listener: Listener) -> SocketEnd:
         """The client's end of the wire."""
-        reader = FrameReader(listener.broker.preset.first_max_frame_size, keeps_undecodable=True)
-
-        def opens(item: WireItem) -> bool:
-            if not isinstance(item, Frame) or type(item.performative) is not Open:
-                return False
-            # From now on the client knows how large a frame may be.
-            size = item.performative.max_frame_size
-            reader.max_frame_size = 2**32 - 1 if size is None else size
-            return True
-
-        return self._socket_end(listener, reader, partial(ConnectionObserver, end="client"), opens)
+        preset = listener.broker.preset
+        reader = FrameReader(
+            preset.max_frame_size,
+            first_max_frame_size=preset.first_max_frame_size,
+            keeps_undecodable=True,
+        )
+        return self._socket_end(listener, reader, partial(ConnectionObserver, end="client"), _opens)
 
     def _socket_end(
         self,
@@ -380,3 +376,7 @@ class LiveConnection(Client, asyncio.BufferedProtocol):
             **{f"wire.{name}": value for name, value in self.wire.overview().items()},
             **self.broker_end.overview(),
         }
+
+
+def _opens(item: WireItem) -> bool:
+    return isinstance(item, Frame) and type(item.performative) is Open

@@ -139,6 +139,7 @@ OWNERS = {
     "frontends.amqp010.subscriber": {"frontends.amqp010.session"},
     "net.client": {"net.socket_server"},
     "net.greeting": {"net.listener"},
+    "net.handshake": {"net.socket_server"},
     "net.live_connection": {"net.listener"},
     "net.live_connection_010": {"net.listener"},
     "net.live_connection_091": {"net.listener"},

@@ -3,11 +3,11 @@
 import asyncio
 import contextlib
 import socket
-import ssl
 import threading
 
 import pytest
 
+from tests.net.certificates import certificate_for
 from tests.net.still import StillServer
 from tests.patience import TIMEOUT_S, until
 from workbench.net import Limits, ListenError, LiveBroker
@@ -430,22 +430,6 @@ def test_the_broker_behind_may_speak_tls(tmp_path):
             assert any("CERTIFICATE_VERIFY_FAILED" in line for line in proxy.news())
     with pytest.raises(ListenError, match="no certificates"):
         trust_in(key)
-
-
-def certificate_for(name, folder):
-    """A certificate of its own authority, made with the machine's openssl."""
-    import shutil
-    import subprocess
-
-    if shutil.which("openssl") is None:
-        pytest.skip("needs the openssl command")
-    certificate, key = folder / "cert.pem", folder / "key.pem"
-    command = ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256"]
-    command += ["-nodes", "-days", "2", "-subj", f"/CN={name}", "-addext"]
-    command += [f"subjectAltName=DNS:{name}", "-keyout", str(key), "-out", str(certificate)]
-    subprocess.run(command, check=True, capture_output=True, timeout=TIMEOUT_S)
-    assert ssl.PEM_cert_to_DER_cert(certificate.read_text())
-    return certificate, key
 
 
 def test_a_broker_may_name_its_protocol_before_the_client_has():

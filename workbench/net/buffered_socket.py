@@ -41,8 +41,7 @@ class BufferedSocket:
     @property
     def address(self) -> str:
         """Where the peer is, in words."""
-        where = "?" if self.transport is None else self.transport.get_extra_info("peername")
-        return f"{where[0]} port {where[1]}" if isinstance(where, tuple) else str(where)
+        return "?" if self.transport is None else words_of(self.transport)
 
     @property
     def unread(self) -> int:
@@ -89,3 +88,9 @@ class BufferedSocket:
         """Cuts the connection."""
         if self.transport is not None:
             self.transport.abort()
+
+
+def words_of(transport: asyncio.BaseTransport) -> str:
+    """Where the peer of a transport is, in words."""
+    where = transport.get_extra_info("peername")
+    return f"{where[0]} port {where[1]}" if isinstance(where, tuple) else str(where)

@@ -13,6 +13,7 @@ from workbench.notebook import PlainError
 from workbench.sim import Direction, NoTap, Tap
 
 from .client import Client
+from .handshake import Handshake
 from .limits import Limits
 from .loop_clock import LoopClock
 
@@ -38,6 +39,7 @@ class SocketServer:
     Attributes:
         clock: its time.
         connections: live ones by name.
+        handshakes: of clients whose TLS handshake is under way.
         freeze_new: both gates of a connection that is made from now on are closed at once.
         news: what happened to connections, in words, for whoever runs it.
         turned_away: clients refused because there were too many.
@@ -59,6 +61,7 @@ class SocketServer:
         self.recording = record is not None
         self.limits = limits or Limits()
         self.connections: dict[str, Client] = {}
+        self.handshakes: dict[Handshake, asyncio.Task[None]] = {}
         self.freeze_new = False
         self.news: deque[str] = deque(maxlen=NEWS_KEPT)
         self.turned_away = 0
@@ -79,8 +82,9 @@ class SocketServer:
         Raises:
             ListenError: if the address cannot be bound.
         """
+        make = self.make if tls is None else lambda: Handshake(self, tls)
         try:
-            self._server = await self.loop.create_server(self.make, host, port, ssl=tls)
+            self._server = await self.loop.create_server(make, host, port)
         except OSError as error:
             raise ListenError(
                 f"cannot listen on {host} port {port}: {error.strerror or error}; port 0 takes a"
@@ -94,6 +98,8 @@ class SocketServer:
         if self._server is not None:
             self._server.close()
             self._server = None
+        for handshake in self.handshakes.values():
+            handshake.cancel()
         for connection in list(self.connections.values()):
             if connection.wire is not None:
                 connection.wire.breakpoints.clear()
@@ -115,7 +121,7 @@ class SocketServer:
 
     def admits(self, transport: asyncio.BaseTransport) -> bool:
         """Whether there is room for one more; if not, it is turned away here."""
-        if len(self.connections) < self.limits.connections:
+        if len(self.connections) + len(self.handshakes) < self.limits.connections:
             return True
         self.turned_away += 1
         self.news.append(

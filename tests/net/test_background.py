@@ -1,10 +1,14 @@
 """A client in the background: its cell is over at once, and what became of it is told."""
 
+import os
+import subprocess
 import sys
 import threading
+from pathlib import Path
 
 import pytest
 
+from tests.patience import TIMEOUT_S
 from workbench.net.background import NO_PROTON, background
 
 
@@ -54,3 +58,40 @@ def test_a_client_whose_library_is_missing_is_skipped_in_words(monkeypatch):
     job = background(client, settle_s=20)
     assert job.skipped == NO_PROTON
     assert NO_PROTON in str(job)
+
+
+WAITS = """
+import time
+from workbench import background, serve
+
+def client(url):
+    from proton.utils import BlockingConnection  # when the server is there already
+    BlockingConnection(url).create_receiver("q", credit=1).receive(timeout=None)
+
+server = serve(queues=["q"])
+server.freeze_new(HELD)
+job = background(client, server.url)
+while not (
+    server.connections() if HELD
+    else any(row.kind == "flow" and row.link for row in server.rows())
+):
+    time.sleep(0.01)
+print(job)
+"""
+
+
+@pytest.mark.parametrize("held", [False, True], ids=["for a message", "at a gate"])
+def test_a_program_may_end_while_its_client_waits(held):
+    """The server stops first, so that the client has ended before Proton gives up its memory."""
+    pytest.importorskip("proton", reason="needs python-qpid-proton")
+    repo = Path(__file__).parents[2]
+    done = subprocess.run(
+        [sys.executable, "-c", WAITS.replace("HELD", str(held))],
+        env={**os.environ, "PYTHONPATH": str(repo)},
+        capture_output=True,
+        text=True,
+        timeout=TIMEOUT_S,
+        check=False,
+    )
+    assert done.stderr == ""
+    assert (done.returncode, done.stdout) == (0, "client runs in the background\n")

@@ -6,10 +6,16 @@ nobody could. Here it waits by itself; the cell is over at once.
 
 from __future__ import annotations
 
+import atexit
 import threading
 import time
 from collections.abc import Callable
 from typing import Any
+
+from .server import stop_all
+
+END_S = 1.0
+"""So long a program that ends waits for a job whose server is stopped."""
 
 NO_PROTON = (
     "python-qpid-proton is not installed here (it needs a C compiler), so this client is skipped."
@@ -37,6 +43,10 @@ class Job:
         self.skipped = ""
         self._work = work
         self._arguments = arguments
+        # What is registered last is called first, and Proton registers something, too, when it is
+        # imported: it lets go of what its threads still use, and one that uses it aborts Python.
+        _proton_is_missing()
+        atexit.register(self._see_out)
         self._thread = threading.Thread(target=self._run, name=f"client-{self.name}", daemon=True)
         self._thread.start()
 
@@ -69,6 +79,13 @@ class Job:
                 self.error = error
         except Exception as error:  # it is told by whoever looks at the job
             self.error = error
+        finally:
+            atexit.unregister(self._see_out)
+
+    def _see_out(self) -> None:
+        """The program ends: the servers stop, so that the work has nothing to wait for."""
+        stop_all()
+        self._thread.join(END_S)
 
     def __str__(self) -> str:
         """How it stands, in a line."""

@@ -404,6 +404,12 @@ class LiveBroker(LiveServer[Listener]):
         )
 
 
+def stop_all() -> None:
+    """Stop every server of this process."""
+    for server in tuple(_RUNNING):
+        server.stop()
+
+
 def _check_reach(host: str, allow_remote: bool, locked: bool) -> None:
     if host in LOOPBACKS:
         return

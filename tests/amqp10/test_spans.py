@@ -124,8 +124,8 @@ def test_sections_of_a_message_are_found_in_the_payload():
     raw = encode_item(Frame(0, Transfer(handle=0, delivery_id=0, delivery_tag=b"t"), MESSAGE))
     paths = by_path(raw)
     assert paths["transfer.payload.header.durable"].value_text == "true"
-    assert paths["transfer.payload.data.value"].value_text == "b'a'"
-    assert paths["transfer.payload.data[1].value"].value_text == "b'b'"
+    assert paths["transfer.payload.data.value"].value_text == "'a' (1 octet)"
+    assert paths["transfer.payload.data[1].value"].value_text == "'b' (1 octet)"
     assert paths["transfer.payload"].end == len(raw)
 
 
@@ -182,6 +182,8 @@ def test_text_of_values_is_short_and_safe():
     assert value_text(AmqpValue).startswith("<class")
     assert value_text({Symbol("k"): [None, True, 1.5]}) == "{k: [null, true, 1.5]}"
     assert value_text(Source(address="q", dynamic=False)) == "source(address='q', dynamic=false)"
+    assert value_text(Described(ULong(0x99), [None])) == "0x99([null])"
+    assert value_text(Source(expiry_policy="never")) == "source(expiry-policy='never')"
 
 
 @given(gen.values)

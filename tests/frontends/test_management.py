@@ -250,6 +250,31 @@ def test_what_a_queue_cannot_be_is_told_with_what_is_legal(queue_type, words):
     assert words in str(Node("rmq4.3").ask("PUT", "/queues/a", body)[1])
 
 
+@pytest.mark.parametrize(
+    ("path", "body", "words"),
+    [
+        ("/queues/a", None, "a map is wanted, not null"),
+        ("/queues/a", {"durable": None}, "bad queue property 'durable': null; legal:"),
+        ("/queues/a", {Symbol("odd"): True}, "bad queue property odd: true; legal:"),
+        ("/queues/a", {"arguments": {"x-max-length": True}}, "has the value 'true' of type 'bool'"),
+        (
+            "/queues/a",
+            {"arguments": {"x-expires": [None, {Symbol("k"): b"\xff"}]}},
+            "x-expires has the value '[null, {k: 0xff}]' of type 'array'; legal: an integer",
+        ),
+        ("/queues/a", {"arguments": {"x-odd": Char("c")}}, "no argument can be 'c'"),
+        (
+            "/exchanges/a",
+            {"arguments": {"alternate-exchange": False}},
+            "alternate-exchange is false; legal: the name of an exchange",
+        ),
+    ],
+)
+def test_a_text_has_the_protocols_words_for_a_value(node, path, body, words):
+    """Not those of the language that the broker is written in."""
+    assert words in str(node.ask("PUT", path, body)[1])
+
+
 def test_an_exclusive_queue_can_be_looked_at_but_not_used_by_others(node):
     """GET tells anybody of it; declaring, binding, purging and deleting are refused."""
     other = node.of("c2")

@@ -36,7 +36,7 @@ from workbench.amqp10.performatives import (
     Transfer,
 )
 from workbench.amqp10.settings import ConnectionSettings
-from workbench.amqp10.values import Described, Symbol, UInt, ULong
+from workbench.amqp10.values import Described, MapPairs, Symbol, UInt, ULong
 from workbench.frontends import message_of
 from workbench.queues import QueueArguments
 from workbench.sim import Wire
@@ -644,6 +644,66 @@ def test_a_disposition_that_breaks_a_rule(preset, messages, fields, with_one, wi
     put(rig, client, consumer(), credit)
     put(rig, client, Disposition(**{"role": Role.RECEIVER, "first": 0, **fields}))
     assert said(client) == (with_one if messages else with_none)
+
+
+def state(value) -> Disposition:
+    return Disposition(role=Role.RECEIVER, first=0, settled=True, state=value)
+
+
+def annotated(key) -> bytes:
+    return encode_value(Described(ULong(0x72), MapPairs(((key, 1),)))) + data(b"m")
+
+
+BEGUN = [publisher(), transfer(settled=False, more=True)]
+DELIVERED = [consumer(), flow(handle=0, link_credit=1)]
+WORDS = {
+    # name: (frames, what the error says)
+    "a state": (
+        [*DELIVERED, state(RECEIVED)],
+        "received(section-number=0, section-offset=0) is no",
+    ),
+    "no state": ([*DELIVERED, state(None)], "null is no outcome; legal here: accepted"),
+    "an annotation": (
+        [*DELIVERED, state(Modified(message_annotations=OWN))],
+        "the message-annotation a; legal: names that begin with x-",
+    ),
+    "booleans": (
+        [*BEGUN, transfer(settled=True)],
+        "delivery 0 began with settled false and goes on with true; legal here: the same",
+    ),
+    "no source": ([consumer(source=None)], "null is no source"),
+    "no address": ([consumer(source=Source())], "bad address null; legal: a string"),
+    "a symbol": (
+        [consumer(source=Source(address=Symbol(QUEUE)))],
+        "bad address /queues/q; legal: a string",
+    ),
+    "a descriptor": (
+        [publisher(), (transfer()[0], encode_value(Described(ULong(0x79), [])))],
+        "descriptor 0x79 names no section",
+    ),
+    "a key": (
+        [publisher(), (transfer()[0], annotated(b"\x00"))],
+        "message-annotations has the key 0x00 (1 octet), which is reserved [3.2.10]",
+    ),
+}
+
+
+@each(WORDS, "frames, words")
+def test_a_text_has_the_protocols_words_for_a_value(frames, words) -> None:
+    """Not those of the language that the broker is written in."""
+    rig = rig_of(RMQ43)
+    rig.fill("q", 1)
+    client, _ = dumb(rig)
+    for frame in frames:
+        if isinstance(frame, Flow):
+            frame = structs.replace(frame, next_incoming_id=rig.preset.initial_next_outgoing_id)
+        put(rig, client, frame)
+    told = [
+        item.performative.error.description
+        for item in client.received
+        if getattr(getattr(item, "performative", None), "error", None) is not None
+    ]
+    assert words in told[0]
 
 
 @rabbit

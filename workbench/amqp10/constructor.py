@@ -108,7 +108,7 @@ def describe_code(code: int) -> str:
     known = FORMAT_CODES.get(code)
     if known is None:
         return f"0x{code:02x}, which is no format code of AMQP 1.0"
-    article = "an" if known.type_name[0] in "aeiou" and known.type_name[:2] != "un" else "a"
+    article = "an" if known.type_name[0] in "ai" else "a"  # an array or an int, but a uint
     return f"{article} {known.type_name} ({known})"
 
 

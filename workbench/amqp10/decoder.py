@@ -15,6 +15,7 @@ from typing import Any, TypeAlias
 
 from workbench.amqp10.constructor import DESCRIBED, FORMAT_CODES, Category, describe_code
 from workbench.amqp10.errors import DecodeError
+from workbench.amqp10.value_text import value_text
 from workbench.amqp10.values import (
     Array,
     Byte,
@@ -331,7 +332,7 @@ def _as_map(pairs: list[tuple[object, object]], what: str, offset: int) -> MapVa
     for key, _ in pairs:
         identity = repr(key)  # the wrappers' repr names type and value
         if identity in seen:
-            raise DecodeError(f"{what} has the key {identity[:80]} twice [1.6.23]", offset)
+            raise DecodeError(f"{what} has the key {value_text(key)} twice [1.6.23]", offset)
         seen.add(identity)
     return MapPairs(tuple(pairs))
 

@@ -7,6 +7,7 @@ from typing import Any, TypeAlias
 
 from workbench.amqp10.decoder import MAX_DEPTH, MAX_EMPTY_ELEMENTS
 from workbench.amqp10.errors import ErrorCondition, LocalProtocolError
+from workbench.amqp10.value_text import value_text
 from workbench.amqp10.values import (
     Array,
     Byte,
@@ -259,7 +260,7 @@ def _array(value: Array, depth: int) -> bytes:
     except (TypeError, ValueError, AttributeError, struct.error) as error:
         raise LocalProtocolError(
             f"an array of {value.type_name} holds an element of another type or out of its range: "
-            f"{value.items!r:.80}"
+            f"{value_text(value.items)}"
         ) from error
     if code == 0x40 and len(elements) > MAX_EMPTY_ELEMENTS:
         raise LocalProtocolError(
@@ -348,7 +349,7 @@ def encode_value(value: object, depth: int = 0) -> bytes:
             return scalar(value)
         except (struct.error, UnicodeError) as error:
             raise LocalProtocolError(
-                f"{value!r:.80} does not fit its AMQP type: {error}"
+                f"{value_text(value)} does not fit its AMQP type: {error}"
             ) from error
     nested = _NESTED.get(cls)
     if nested is None:

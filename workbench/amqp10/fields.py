@@ -7,6 +7,7 @@ two functions, once, when the class that holds the field is made.
 import struct
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from enum import Enum
 from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 from workbench.amqp10.constructor import DESCRIBED, codes_of, describe_code, describe_type
@@ -14,6 +15,7 @@ from workbench.amqp10.decoder import PLAIN_READERS, Reader, decode_value, map_re
 from workbench.amqp10.encoder import SCALARS, encode_value
 from workbench.amqp10.errors import DecodeError, LocalProtocolError
 from workbench.amqp10.restricted import CHOICES, primitive_of
+from workbench.amqp10.value_text import descriptor_text, value_text
 from workbench.amqp10.values import Array, MapPairs, MapValue, Symbol, ULong
 
 MAX_DELIVERY_TAG = 32
@@ -100,11 +102,16 @@ def _scalar(label: str, type_name: str) -> FieldCodec:
     return FieldCodec(decode, SCALARS[primitive])
 
 
+def _word(member: Enum) -> str:
+    """The specification's word for a value of a restricted type."""
+    return member.name.lower().replace("_", "-")
+
+
 def _choice(label: str, type_name: str) -> FieldCodec:
     plain = _scalar(label, type_name)
     choices: Callable[[Any], Any] = CHOICES[type_name]
     members = {member.value: member for member in CHOICES[type_name]}
-    legal = ", ".join(f"{v} {m.name.lower().replace('_', '-')}" for v, m in members.items())
+    legal = ", ".join(f"{v} {_word(m)}" for v, m in members.items())
 
     def decode(data: bytes, start: int, end: int) -> tuple[object, int]:
         value, stop = plain.decode(data, start, end)
@@ -220,7 +227,9 @@ def _composite(
             return reader(data, at, end)
         if wanted == "error" or _entry(known, descriptor) is not None:
             raise DecodeError(
-                f"{label} must be {article} {wanted}; found descriptor {descriptor!r:.60}", start
+                f"{label} must be {article} {wanted}; found descriptor "
+                f"{descriptor_text(descriptor)}",
+                start,
             )
         return decode_value(data, start, end)
 
@@ -308,10 +317,10 @@ def cannot_encode(owner: str, spec: FieldSpec, value: object) -> LocalProtocolEr
     """The error for a field whose value does not fit its type."""
     want = spec.requires or spec.type
     if spec.type in CHOICES:
-        want += " (" + ", ".join(member.name for member in CHOICES[spec.type]) + ")"
+        want += " (" + ", ".join(map(_word, CHOICES[spec.type])) + ")"
     elif primitive_of(spec.type) != spec.type:
         want += f" ({primitive_of(spec.type)})"
     plural = "a tuple of " if spec.multiple else ""
     return LocalProtocolError(
-        f"{owner}.{spec.spec_name} = {value!r:.80} does not fit; legal is {plural}{want}"
+        f"{owner}.{spec.spec_name} = {value_text(value)} does not fit; legal is {plural}{want}"
     )

@@ -42,6 +42,7 @@ from workbench.amqp10.terminus import (
     Source,
     Target,
 )
+from workbench.amqp10.value_text import descriptor_text
 from workbench.amqp10.values import MapValue, Symbol
 
 __all__ = [
@@ -286,10 +287,9 @@ def decode_section(data: bytes, start: int = 0) -> tuple[Section, int]:
     descriptor, at = read_descriptor(data, start, end, "a message section")
     cls = SECTIONS.get(descriptor)
     if cls is None:
-        shown = f"0x{descriptor:02x}" if isinstance(descriptor, int) else repr(descriptor)
         raise DecodeError(
-            f"descriptor {shown:.60} names no message section; legal are 0x70 header to "
-            "0x78 footer",
+            f"descriptor {descriptor_text(descriptor)} names no message section; legal are "
+            "0x70 header to 0x78 footer",
             start + 1,
         )
     if issubclass(cls, Composite):

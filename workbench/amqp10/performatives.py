@@ -18,6 +18,7 @@ from workbench.amqp10.restricted import (
     SenderSettleMode,
 )
 from workbench.amqp10.terminus import Source, Target
+from workbench.amqp10.value_text import descriptor_text, value_text
 from workbench.amqp10.values import Described, MapValue, Symbol, ULong
 
 __all__ = [
@@ -304,7 +305,7 @@ def read_descriptor(data: bytes, start: int, end: int, what: str) -> tuple[objec
     descriptor, at = decode_value(data, start + 1, end)
     if not isinstance(descriptor, ULong | Symbol):
         raise DecodeError(
-            f"the descriptor of {what} must be a ulong or a symbol; found {descriptor!r:.60}",
+            f"the descriptor of {what} must be a ulong or a symbol; found {value_text(descriptor)}",
             start + 1,
         )
     return descriptor, at
@@ -332,10 +333,9 @@ def decode_performative(
     descriptor, at = read_descriptor(data, start, stop, "a performative")
     cls = PERFORMATIVES.get(descriptor)
     if cls is None:
-        shown = f"0x{descriptor:02x}" if isinstance(descriptor, int) else repr(descriptor)
         raise DecodeError(
-            f"descriptor {shown:.60} names no performative; legal are 0x10 open to 0x18 close, "
-            "and 0x40 to 0x44 in a SASL frame",
+            f"descriptor {descriptor_text(descriptor)} names no performative; legal are 0x10 open "
+            "to 0x18 close, and 0x40 to 0x44 in a SASL frame",
             start + 1,
         )
     return cls.decode_list(data, at, stop)

@@ -19,6 +19,7 @@ from workbench.amqp10.performatives import (
     SaslOutcome,
     SaslResponse,
 )
+from workbench.amqp10.value_text import value_text
 
 __all__ = ["ANONYMOUS", "PLAIN", "SaslClient", "SaslExchange", "SaslServer"]
 
@@ -146,7 +147,9 @@ class SaslExchange:
             self._mechanism = frame.mechanism
             if frame.mechanism not in server.mechanisms:
                 legal = ", ".join(server.mechanisms)
-                return self._misfit(server, f"mechanism {frame.mechanism!r}; legal: {legal}")
+                return self._misfit(
+                    server, f"mechanism {value_text(frame.mechanism)}; legal: {legal}"
+                )
             asks = frame.initial_response is None and frame.mechanism == PLAIN
             if asks and not server.hangs_up:
                 return SaslChallenge(challenge=b"")

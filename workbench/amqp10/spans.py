@@ -31,7 +31,7 @@ from workbench.amqp10.frame import FRAME_HEADER_SIZE, MAGIC, PROTOCOL_HEADER_SIZ
 from workbench.amqp10.messaging import SECTIONS
 from workbench.amqp10.performatives import SASL_FRAME, Transfer, read_descriptor
 from workbench.amqp10.restricted import CHOICES, primitive_of
-from workbench.amqp10.value_text import bytes_text, value_text
+from workbench.amqp10.value_text import bytes_text, descriptor_text, value_text
 from workbench.amqp10.values import Symbol, ULong
 
 
@@ -118,7 +118,7 @@ def _frame(walk: "_Walk", continuation: bool | None) -> None:
     descriptor, at = read_descriptor(data, body, end, "a performative")
     cls = BY_DESCRIPTOR.get(descriptor)
     if cls is None:
-        raise DecodeError(f"descriptor {value_text(descriptor)} names no performative", body)
+        raise DecodeError(f"descriptor {descriptor_text(descriptor)} names no performative", body)
     start = at
     at = walk.composite(cls.NAME.replace("-", "_"), cls, body, at, end)
     if at < end:
@@ -154,7 +154,7 @@ def _section(walk: "_Walk", path: str, start: int, end: int, seen: dict[str, int
     descriptor, at = read_descriptor(walk.data, start, end, "a message section")
     cls = SECTIONS.get(descriptor)
     if cls is None:
-        raise DecodeError(f"descriptor {value_text(descriptor)} names no section", start)
+        raise DecodeError(f"descriptor {descriptor_text(descriptor)} names no section", start)
     name = cls.NAME.replace("-", "_")
     number = seen.get(name, 0)
     seen[name] = number + 1
@@ -216,12 +216,11 @@ class _Walk:
 
     def descriptor(self, path: str, start: int, end: int, descriptor: object) -> None:
         """The leaf for `0x00` and a descriptor."""
-        text = value_text(descriptor)
+        text = descriptor_text(descriptor)
         if isinstance(descriptor, int):
-            text = f"0x{descriptor:02x}"
             cls = BY_DESCRIPTOR.get(int(descriptor)) or SECTIONS.get(int(descriptor))
             if cls is not None:
-                text = f"0x{descriptor:02x} {cls.NAME}"
+                text += f" {cls.NAME}"
         known = FORMAT_CODES.get(self.data[start + 1])
         self.leaf(f"{path}.descriptor", start, end, "descriptor", str(known or ""), text)
 

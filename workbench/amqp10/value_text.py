@@ -7,9 +7,9 @@ values are cut, with their length told.
 from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 from enum import Enum, StrEnum
+from typing import Any
 from uuid import UUID
 
-from workbench.amqp10.composite import Composite
 from workbench.amqp10.values import (
     Array,
     Char,
@@ -65,12 +65,21 @@ def value_text(value: object) -> str:
     return _compound_text(value)
 
 
+def descriptor_text(descriptor: object) -> str:
+    """A descriptor as one line of text: `0x24`, `amqp:accepted:list`."""
+    if isinstance(descriptor, int) and not isinstance(descriptor, bool):
+        return f"0x{descriptor:02x}"
+    return value_text(descriptor)
+
+
 def _compound_text(value: object) -> str:
-    if isinstance(value, Composite):
-        fields = (f"{name}={value_text(item)}" for name, item in value.present().items())
-        return f"{value.NAME}({_joined(fields)})"
+    composite: Any = value
+    if hasattr(type(value), "present"):  # what defines composites imports this module
+        named = composite.present().items()
+        fields = (f"{name.replace('_', '-')}={value_text(item)}" for name, item in named)
+        return f"{composite.NAME}({_joined(fields)})"
     if isinstance(value, Described):
-        return f"{value_text(value.descriptor)}({value_text(value.value)})"
+        return f"{descriptor_text(value.descriptor)}({value_text(value.value)})"
     if isinstance(value, Array):
         return f"{value.type_name}[{_joined(map(value_text, value.items))}]"
     if isinstance(value, list | tuple):
@@ -98,11 +107,12 @@ def _cut(text: str) -> str:
 
 
 def bytes_text(value: bytes) -> str:
-    """Octets as `b'text'` where short and readable, else in hexadecimal."""
+    """Octets as text where short and readable, else in hexadecimal; and how many they are."""
+    counted = f"({len(value)} octet{'' if len(value) == 1 else 's'})"
     if len(value) <= 32 and all(0x20 <= octet < 0x7F for octet in value):
-        return repr(bytes(value))
+        return f"{value.decode()!r} {counted}"
     if len(value) <= LONGEST:
-        return f"0x{value.hex()} ({len(value)} octet{'' if len(value) == 1 else 's'})"
+        return f"0x{value.hex()} {counted}"
     return f"0x{value[:32].hex()}… ({len(value)} octets)"
 
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from workbench.queues import Message
+from workbench.queues.arguments import told
 
 from .equivalence import difference
 
@@ -138,8 +139,8 @@ class Routing:
         if alternate is not None and not isinstance(alternate, str):
             raise RoutingError(
                 "precondition-failed",
-                f"invalid arg {ALTERNATE!r} for exchange {name!r}: {alternate!r}; legal: the name"
-                " of an exchange",
+                f"invalid arg {ALTERNATE!r} for exchange {name!r}: {told(alternate)}; legal: the"
+                " name of an exchange",
             )
         self.exchanges[name] = wanted
         return wanted
@@ -175,7 +176,7 @@ class Routing:
         if exchange.type == HEADERS and how not in MATCHES:
             raise RoutingError(
                 "precondition-failed",
-                f"invalid x-match field value {how!r}; legal: {', '.join(MATCHES)}",
+                f"invalid x-match field value {told(how)}; legal: {', '.join(MATCHES)}",
             )
         if binding not in exchange.bindings:
             exchange.bindings.append(binding)

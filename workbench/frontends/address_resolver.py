@@ -15,6 +15,7 @@ from workbench.amqp10.messaging import Source, Target
 from workbench.amqp10.performatives import Error, ReceiverSettleMode, SenderSettleMode
 from workbench.amqp10.receiver import ReceiverLink
 from workbench.amqp10.sender import SenderLink
+from workbench.amqp10.value_text import value_text
 from workbench.amqp10.values import Described
 from workbench.broker.queue_process import QueueProcess
 from workbench.broker.routing import DEFAULT, RoutingError
@@ -103,7 +104,8 @@ class PlainResolver:
         if name not in self._vhost.queues and not self._preset.auto_declare:
             there = ", ".join(self._vhost.queues) or "none"
             raise RefusedError(
-                ErrorCondition.NOT_FOUND, f"no queue {terminus.address!r}; there are: {there}"
+                ErrorCondition.NOT_FOUND,
+                f"no queue {value_text(terminus.address)}; there are: {there}",
             )
         return self._vhost.declare(name)
 
@@ -129,7 +131,7 @@ class RabbitResolver:
         _validate(link)
         terminus = link.source
         if not isinstance(terminus, Source):
-            raise RefusedError(ErrorCondition.INVALID_FIELD, f"{terminus!r} is no source")
+            raise RefusedError(ErrorCondition.INVALID_FIELD, f"{value_text(terminus)} is no source")
         unknown = [name for name in terminus.outcomes or () if name not in OUTCOMES]
         if unknown:
             raise RefusedError(
@@ -173,8 +175,8 @@ class RabbitResolver:
 
     def _parsed(self, read: Callable[..., Where], address: object) -> Where:
         try:
-            if not isinstance(address, str):
-                raise AddressError(f"bad address {address!r}; legal: a string")
+            if type(address) is not str:  # a symbol is none
+                raise AddressError(f"bad address {value_text(address)}; legal: a string")
             return read(address, version_1=self._version_1)
         except AddressError as error:
             raise RefusedError(ErrorCondition.INVALID_FIELD, f"attach rejected: {error}") from None

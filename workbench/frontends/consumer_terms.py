@@ -19,6 +19,7 @@ from workbench.amqp10.errors import DecodeError, ErrorCondition
 from workbench.amqp10.link import Link
 from workbench.amqp10.messaging import MessageAnnotations, Source, decode_section
 from workbench.amqp10.performatives import Error
+from workbench.amqp10.value_text import value_text
 from workbench.amqp10.values import Described, Int, MapPairs, Symbol, Timestamp
 from workbench.presets import RABBITMQ, Preset
 from workbench.queues import Selection, Start, Stored
@@ -64,7 +65,7 @@ class Filters:
             condition=ErrorCondition.PRECONDITION_FAILED
             if preset.refuses_links
             else ErrorCondition.INTERNAL_ERROR,
-            description=f"offset {self.offset!r} is no place in a stream; legal:"
+            description=f"offset {value_text(self.offset)} is no place in a stream; legal:"
             f" {', '.join(PLACES)}, an offset of 0 or more, a timestamp, or an age such as 30s or"
             " 7D",
         )

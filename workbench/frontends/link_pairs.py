@@ -7,6 +7,7 @@ from workbench.amqp10.link import Link
 from workbench.amqp10.receiver import ReceiverLink
 from workbench.amqp10.sender import SenderLink
 from workbench.amqp10.session import Session
+from workbench.amqp10.value_text import value_text
 from workbench.broker.virtual_host import VirtualHost
 
 from .management import Management
@@ -72,6 +73,7 @@ def _check_same(link: Link, host: Requests | Responses, other: Requests | Respon
     if other is not None and host.client_address != other.client_address:
         raise ManagementError(
             ErrorCondition.PRECONDITION_FAILED,
-            f"management link {link.name} names the client's end {host.client_address!r}, its other"
-            f" half {other.client_address!r}; legal: the same on both",
+            f"management link {link.name} names the client's end "
+            f"{value_text(host.client_address)}, its other half"
+            f" {value_text(other.client_address)}; legal: the same on both",
         )

@@ -25,6 +25,7 @@ from workbench.amqp10.messaging import (
     decode_section,
     encode_message,
 )
+from workbench.amqp10.value_text import value_text
 from workbench.amqp10.values import Array, Char, Float32, Long, MapPairs, Symbol, UInt, ULong
 from workbench.broker.routing import (
     ALTERNATE,
@@ -391,9 +392,8 @@ def _request(request: bytes) -> tuple[Properties, Any]:
     if type(properties.to) is not str or type(properties.subject) is not str:
         raise UnexpectedRequestError("a request has its path in `to` and its method in `subject`")
     if properties.reply_to != ME:
-        raise UnexpectedRequestError(
-            f"a request has the reply-to {ME}, not {properties.reply_to!r}"
-        )
+        told = value_text(properties.reply_to)
+        raise UnexpectedRequestError(f"a request has the reply-to {ME}, not {told}")
     return properties, bodies[-1]
 
 
@@ -415,7 +415,8 @@ def _fields(body: Any, what: str, legal: Fields) -> dict[str, Any]:
         kind = legal.get(name) if type(name) is str and name in legal else Symbol
         if kind is not None and type(value) is not kind:
             raise RefusedRequestError(
-                BAD_REQUEST, f"bad {what} {name!r}: {value!r}; legal: {', '.join(legal)}"
+                BAD_REQUEST,
+                f"bad {what} {value_text(name)}: {value_text(value)}; legal: {', '.join(legal)}",
             )
         found[name] = value
     return found
@@ -425,7 +426,7 @@ def _items(value: Any) -> list[tuple[Any, Any]]:
     if isinstance(value, MapPairs):
         return list(value.pairs)
     if not isinstance(value, Mapping):
-        raise UnexpectedRequestError(f"a map is wanted, not {value!r}")
+        raise UnexpectedRequestError(f"a map is wanted, not {value_text(value)}")
     return list(value.items())
 
 
@@ -434,7 +435,9 @@ def _arguments(value: Any) -> dict[str, Any]:
     found = {}
     for name, one in _items(value):
         if not isinstance(name, str) or isinstance(name, Char):
-            raise RefusedRequestError(BAD_REQUEST, f"unsupported argument {name!r}: {one!r}")
+            raise RefusedRequestError(
+                BAD_REQUEST, f"unsupported argument {value_text(name)}: {value_text(one)}"
+            )
         found[str(name)] = _kept(one)
     return found
 
@@ -465,7 +468,7 @@ def _kept(value: Any) -> Any:
             return [_kept(one) for one in value]
         case Mapping() | MapPairs():
             return {Symbol(str(name)): _kept(one) for name, one in _items(value)}
-    raise UnexpectedRequestError(f"no argument can be {value!r}")
+    raise UnexpectedRequestError(f"no argument can be {value_text(value)}")
 
 
 def _no_queue(name: str) -> str:
@@ -495,7 +498,7 @@ def _check_exchange_argument(arguments: Mapping[str, Any], name: str) -> None:
     exchange = arguments.get(name, DEFAULT)
     if not isinstance(exchange, str):
         raise RefusedRequestError(
-            BAD_REQUEST, f"{name} is {exchange!r}; legal: the name of an exchange"
+            BAD_REQUEST, f"{name} is {value_text(exchange)}; legal: the name of an exchange"
         )
 
 

@@ -22,6 +22,7 @@ from workbench.amqp10.messaging import (
     Properties,
 )
 from workbench.amqp10.performatives import read_descriptor
+from workbench.amqp10.value_text import descriptor_text, value_text
 from workbench.amqp10.values import MapPairs
 
 DATA, SEQUENCE, VALUE = Data.DESCRIPTOR, AmqpSequence.DESCRIPTOR, AmqpValue.DESCRIPTOR
@@ -60,7 +61,7 @@ def _walk(payload: bytes, whole: bool) -> str | None:
         descriptor, start = read_descriptor(payload, at, end, "a section of a message")
         section = SECTIONS.get(descriptor)
         if section is None:
-            return f"at octet {at}: descriptor {descriptor!r} names no section"
+            return f"at octet {at}: descriptor {descriptor_text(descriptor)} names no section"
         code = section.DESCRIPTOR
         if not _in_order(code, least, body):
             return f"at octet {at}: {section.NAME} cannot stand here"
@@ -80,7 +81,8 @@ def _walk(payload: bytes, whole: bool) -> str | None:
             if code in ANNOTATIONS:
                 reserved = [key for key in _keys(value) if not _is_free(key)]
                 if reserved:
-                    return f"{section.NAME} has the key {reserved[0]!r}, which is reserved [3.2.10]"
+                    key = value_text(reserved[0])
+                    return f"{section.NAME} has the key {key}, which is reserved [3.2.10]"
     return None if body else "it has no body"
 
 

@@ -32,6 +32,7 @@ from workbench.amqp10.performatives import (
     Undecodable,
 )
 from workbench.amqp10.session import Session
+from workbench.amqp10.value_text import value_text
 from workbench.amqp10.values import Described, MapPairs, Symbol, ULong
 from workbench.presets import Preset
 
@@ -86,14 +87,16 @@ def fault_of_outcome(event: DeliveriesUpdated) -> ProtocolViolation | None:
     if not is_terminal(state):
         return session.violated(
             ErrorCondition.INVALID_FIELD,
-            f"{state!r} is no outcome; legal here: accepted, rejected, released, modified",
+            f"{value_text(state)} is no outcome; legal here: accepted, rejected, released,"
+            " modified",
         )
     annotations = state.message_annotations if isinstance(state, Modified) else None
     reserved = [key for key in annotations or () if not str(key).startswith("x-")]
     if reserved:
         return session.violated(
             ErrorCondition.INTERNAL_ERROR,
-            f"modified has the message-annotation {reserved[0]!r}; legal: names that begin with x-",
+            f"modified has the message-annotation {value_text(reserved[0])}; legal: names that"
+            " begin with x-",
         )
     if event.frame.settled is None:
         return session.violated(

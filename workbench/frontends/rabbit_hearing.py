@@ -20,6 +20,7 @@ from workbench.amqp10.fields import MAX_DELIVERY_TAG
 from workbench.amqp10.frame import Frame, WireItem
 from workbench.amqp10.performatives import Flow, Transfer, Undecodable, decode_performative
 from workbench.amqp10.receiver import ReceiverLink
+from workbench.amqp10.value_text import value_text
 from workbench.amqp10.values import Described
 
 Heard: TypeAlias = tuple[WireItem, ProtocolViolation | None]
@@ -96,8 +97,9 @@ def _transfer(frame: Frame, transfer: Transfer, amqp: Connection) -> Heard:
         if transfer.settled not in (None, begun.remote_settled):
             fault = link.violated(  # type: ignore[union-attr]
                 ErrorCondition.INVALID_FIELD,
-                f"delivery {begun.delivery_id} began with settled {begun.remote_settled} and goes"
-                f" on with {transfer.settled}; legal here: the same, or left out",
+                f"delivery {begun.delivery_id} began with settled"
+                f" {value_text(begun.remote_settled)} and goes on with"
+                f" {value_text(transfer.settled)}; legal here: the same, or left out",
             )
     else:
         changes["message_format"] = 0 if transfer.message_format else transfer.message_format

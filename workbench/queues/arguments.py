@@ -255,6 +255,7 @@ _TYPE_NAMES = {
     "int": "signedint",
     "str": "longstr",
     "float": "double",
+    "Float32": "float",
     "dict": "table",
     "list": "array",
     "bytes": "binary",
@@ -275,12 +276,27 @@ def type_name(value: object) -> str:
 
 def told(value: object) -> str:
     """A value as RabbitMQ's errors write it (`rabbit_misc.erl:val`): Python's True is 'true'."""
-    if value is None:
-        return "none"
-    if isinstance(value, bool):
-        return f"'{value}'".lower()
-    # A number without the class that keeps its AMQP type.
-    return f"'{value:d}'" if isinstance(value, int) else f"'{value}'"
+    return "none" if value is None else f"'{_plain(value)}'"
+
+
+def _plain(value: object) -> str:
+    """A value without the class that keeps its AMQP type."""
+    match value:
+        case None:
+            return "null"
+        case bool():
+            return "true" if value else "false"
+        case int():
+            return f"{value:d}"
+        case float():
+            return float.__repr__(value)
+        case bytes():
+            return f"0x{value.hex()}"
+        case list() | tuple():
+            return f"[{', '.join(map(_plain, value))}]"
+        case dict():
+            return f"{{{', '.join(f'{_plain(k)}: {_plain(v)}' for k, v in value.items())}}}"
+    return str(value)
 
 
 def told_with_type(value: object) -> str:

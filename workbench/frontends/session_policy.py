@@ -269,11 +269,10 @@ class RabbitPolicy(SessionPolicy):
             session.leave_link(link)
 
     def detached(self, event: LinkDetached) -> None:
-        """RabbitMQ sends the client's own detach back, as it was; 4.0 takes the error out."""
-        link, frame = event.link, event.frame
+        """RabbitMQ sends the client's own detach back, without its error."""
+        link = event.link
         if link.session.can_emit() and link.state is LinkState.DETACH_RCVD:
-            error = frame.error if self.preset.refuses_links else None
-            link.detach(closed=frame.closed, error=error)
+            link.detach(closed=event.frame.closed)
 
     def channel(self, event: SessionBegun) -> int | None:
         """RabbitMQ takes the client's number."""

@@ -389,6 +389,31 @@ def test_reject_publish_refuses_what_finds_no_room(arguments) -> None:
     assert {(nack.multiple, nack.requeue) for nack in nacks} == {(True, True)}
 
 
+@pytest.mark.parametrize(
+    ("order", "told"),
+    [
+        ("nnaa", [("ack", 3, False), ("ack", 4, False), ("nack", 2, True)]),
+        ("aann", [("ack", 2, True), ("nack", 3, False), ("nack", 4, False)]),
+        ("ana", [("ack", 1, True), ("ack", 3, False), ("nack", 2, False)]),
+    ],
+)
+def test_what_is_taken_is_told_before_what_is_refused(order, told) -> None:
+    """Acks, then nacks, each up to the first of the others in one (`send_confirms_and_nacks`)."""
+    rig, client, channel = ready(queue_enqueue_us=0)
+    full = {"x-max-length": 0, "x-overflow": "reject-publish"}
+    do(rig, channel, QueueDeclare(queue="n", durable=True, arguments=full), ConfirmSelect())
+    queues = rig.broker.queues["n"], rig.broker.queues["q"]
+    for queue in queues:
+        queue.stall()
+    for sort in order:
+        channel.publish("", "n" if sort == "n" else "q", b"m")
+    rig.rest()
+    for queue in queues:
+        queue.resume()
+    rig.rest()
+    assert client.confirms == told
+
+
 def test_a_mandatory_message_without_a_queue_comes_back_before_its_confirm() -> None:
     """312, with body and properties."""
     rig, client, channel = ready()

@@ -392,19 +392,20 @@ class ChannelProcess:
             self._broker.soon(self._tell)
 
     def _tell(self) -> None:
-        """Tell what has been confirmed and refused: up to the first that is open in one method."""
+        """Tell what has been confirmed, then what was refused (`send_confirms_and_nacks`)."""
         self._telling = False
         acks, nacks = sorted(self._acks), sorted(self._nacks)
         self._acks, self._nacks = [], []
-        self._tell_all(nacks, acks, BasicNack)
-        if len(acks) == 1:  # of a nack alone RabbitMQ says `multiple` (`rabbit_channel.erl`)
+        if len(acks) == 1:  # of a nack alone RabbitMQ says `multiple`
             self._send(BasicAck(delivery_tag=acks[0]))
         else:
             self._tell_all(acks, nacks, BasicAck)
+        self._tell_all(nacks, acks, BasicNack)
 
     def _tell_all(
         self, numbers: list[int], others: list[int], method: type[BasicAck | BasicNack]
     ) -> None:
+        """Up to the first that is open, or among the others, in one method."""
         still = min([*self._unconfirmed, *others], default=NO_LIMIT)
         below = [number for number in numbers if number < still]
         if below:

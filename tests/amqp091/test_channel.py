@@ -8,7 +8,10 @@ from workbench.amqp091.events import MethodReceived, ProtocolViolation
 from workbench.amqp091.frame import Frame
 from workbench.amqp091.methods import (
     BasicAck,
+    BasicCancel,
+    BasicCancelOk,
     BasicConsume,
+    BasicConsumeOk,
     BasicDeliver,
     BasicGet,
     BasicGetEmpty,
@@ -110,8 +113,12 @@ SCRIPTS = {
     "a commit wants a select before it": """
         tx commit -> error 406 channel channel is not transactional
     """,
-    "a consumer's tag is used once": """
-        consume a; consume a -> error 530 connection attempt to reuse consumer tag 'a'
+    "a consumer counts what the one before it has left under its tag": """
+        consume a                   ->
+        server: deliver a 2         ->
+        client: cancel a; consume a -> held a=2/0
+        server: deliver a 1         -> held a=3/0 | unacked 1@a 2@a 3@a
+        client: ack 2 True          -> held a=1/0
     """,
     "an empty body has no frame": """
         publish 1 0 -> message None 0 | frames basic.publish content-header
@@ -191,6 +198,41 @@ def test_an_answer_counts_what_was_sent_before_the_next_get_alone():
     counters.see(BasicGet(), True)
     counters.see(BasicGetEmpty(), False)
     assert not counters.getting
+
+
+@pytest.mark.parametrize("nowait", [False, True])
+def test_a_cancel_that_is_answered_late_ends_no_consumer_behind_it(nowait):
+    """Answers come in the order of what they answer; what wants none is counted between them."""
+    counters = ChannelCounters()
+    for method in (
+        BasicConsume(queue="q", consumer_tag="a"),
+        BasicCancel(consumer_tag="a"),
+        BasicConsume(queue="r", consumer_tag="a", nowait=nowait),
+        BasicConsume(queue="s", consumer_tag="b", nowait=True),
+        BasicCancel(consumer_tag="b", nowait=True),
+    ):
+        counters.see(method, True)
+    assert counters.consumers == {}
+    counters.see(BasicConsumeOk(consumer_tag="a"), False)
+    assert counters.consumers["a"].queue == "q"
+    counters.see(BasicCancelOk(consumer_tag="a"), False)
+    if not nowait:
+        assert counters.consumers == {}
+        counters.see(BasicConsumeOk(consumer_tag="a"), False)
+    assert {name: one.queue for name, one in counters.consumers.items()} == {"a": "r"}
+
+
+def test_an_answer_whose_question_is_missing_is_counted_alone():
+    """In a capture that has lost it."""
+    counters = ChannelCounters()
+    counters.see(BasicConsume(consumer_tag="a", nowait=True), True)
+    counters.see(BasicConsume(consumer_tag="b"), True)
+    counters.lost()
+    counters.see(BasicConsumeOk(consumer_tag="c"), False)
+    counters.see(BasicCancelOk(consumer_tag="a"), False)
+    assert counters.consumers == {}
+    counters.see(BasicConsume(consumer_tag="d", nowait=True), True)
+    assert list(counters.consumers) == ["d"]
 
 
 def test_a_get_whose_answer_is_missing_holds_no_acknowledgement_up():

@@ -1060,6 +1060,55 @@ def test_a_channel_may_close_right_behind_a_cancel(arguments, no_ack) -> None:
 
 
 @pytest.mark.parametrize(
+    ("cancelled", "consumed", "answers"),
+    [
+        ({}, {}, ["cancel-ok", "consume-ok"]),
+        ({"nowait": True}, {}, ["consume-ok"]),
+        ({}, {"nowait": True}, ["cancel-ok"]),
+        ({"nowait": True}, {"nowait": True}, []),
+    ],
+    ids=["both are answered", "the consume", "the cancel", "neither"],
+)
+@pytest.mark.parametrize("queue", ["q", "r"])
+@KINDS
+def test_a_tag_is_free_right_behind_its_cancel(
+    arguments, queue, cancelled, consumed, answers
+) -> None:
+    """The answers come in order; what comes bears the tag of the new consumer, until its cancel."""
+    rig, client, channel = ready(1, arguments=arguments, channel_us=100)
+    do(rig, channel, QueueDeclare(queue="r", durable=True))
+    consume(rig, channel)
+    do(
+        rig,
+        channel,
+        BasicCancel(consumer_tag="t", **cancelled),
+        BasicConsume(queue=queue, consumer_tag="t", **consumed),
+    )
+    told = client.methods(BasicCancelOk, BasicConsumeOk)
+    assert [one.NAME.partition(".")[2] for one in told] == ["consume-ok", *answers]
+    for name in ("q", "r"):
+        channel.publish("", name, name.encode())
+    rig.rest()
+    assert client.bodies == [b"m0", queue.encode()]
+    server = rig.ends["c1"].amqp.channels[1]
+    assert channel.counters.consumers == server.counters.consumers
+    assert channel.counters.consumers["t"].queue == queue
+    do(rig, channel, BasicCancel(consumer_tag="t"))
+    assert channel.counters.consumers == server.counters.consumers == {}
+
+
+def test_a_tag_is_used_once() -> None:
+    """530 of the connection."""
+    rig, client, channel = ready()
+    do(rig, channel, *[BasicConsume(queue="q", consumer_tag="t")] * 2)
+    assert refusal(client) == (
+        "connection",
+        530,
+        "NOT_ALLOWED - attempt to reuse consumer tag 't'",
+    )
+
+
+@pytest.mark.parametrize(
     ("preset", "close"),
     [
         (RMQ355, "connection.close 503"),

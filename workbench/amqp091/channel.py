@@ -12,7 +12,6 @@ from workbench.amqp091.methods import (
     CONTENT,
     NO_PROPERTIES,
     BasicAck,
-    BasicConsume,
     BasicDeliver,
     BasicGetOk,
     BasicNack,
@@ -297,9 +296,6 @@ class Channel:
             case BasicAck() | BasicNack() | BasicReject() if not self.connection.is_client:
                 if not counters.knows(method):
                     text = f"unknown delivery tag {method.delivery_tag}"
-            case BasicConsume() if method.consumer_tag in counters.consumers:
-                text = f"attempt to reuse consumer tag '{method.consumer_tag}'"
-                return self._violated(ReplyCode.NOT_ALLOWED, text, method)
             case ConfirmSelect() if counters.transactional:
                 text = "cannot switch from tx to confirm mode"
             case TxSelect() if counters.confirming:

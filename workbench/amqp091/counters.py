@@ -91,7 +91,8 @@ class ChannelCounters:
         self.published = 0
         self.confirmed = 0
         self.unconfirmed: dict[int, None] = {}
-        self._starting: deque[BasicConsume] = deque()  # without consume-ok so far
+        # Consumes and cancels without answer so far, and those that want none behind them.
+        self._asked: deque[BasicConsume | BasicCancel] = deque()
         # Gets without answer so far, and what is counted behind their answers; a get comes first.
         self._getting: deque[Method] = deque()
         self._acked: dict[int, str | None] = {}  # in a transaction
@@ -121,7 +122,8 @@ class ChannelCounters:
         return () if handler is None else handler(self, method, from_client) or ()
 
     def lost(self) -> None:
-        """Methods have been missed: no answer to a get is waited for any more."""
+        """Methods have been missed: no answer is waited for any more."""
+        self._asked.clear()
         while self._getting:
             self._getting.popleft()
             self._catch_up()
@@ -180,24 +182,55 @@ class ChannelCounters:
             self.prefetch_count = method.prefetch_count
 
     def _consume(self, method: BasicConsume, from_client: bool) -> None:
-        if method.nowait:
-            self._started(method, method.consumer_tag)
-        else:
-            self._starting.append(method)
+        self._asked.append(method)
+        self._go_through()
 
     def _consume_ok(self, method: BasicConsumeOk, from_client: bool) -> None:
-        if self._starting:
-            self._started(self._starting.popleft(), method.consumer_tag)
+        asked = self._answered(BasicConsume, method.consumer_tag)
+        if isinstance(asked, BasicConsume):
+            self._started(asked, method.consumer_tag)
+            self._go_through()
 
     def _started(self, method: BasicConsume, tag: str) -> None:
-        self.consumers[tag] = Consumer(tag, method.queue, method.no_ack, self.prefetch_count)
+        before = self._held.pop(tag, None)  # what that one has not acknowledged bears this tag
+        self.consumers[tag] = Consumer(
+            tag,
+            method.queue,
+            method.no_ack,
+            self.prefetch_count,
+            0 if before is None else before.unacked,
+        )
 
     def _cancel(self, method: BasicCancel, from_client: bool) -> None:
-        if method.nowait or not from_client:
+        if from_client:
+            self._asked.append(method)
+            self._go_through()
+        else:
             self._stopped(method.consumer_tag)
 
     def _cancel_ok(self, method: BasicCancelOk, from_client: bool) -> None:
+        self._answered(BasicCancel, method.consumer_tag)
         self._stopped(method.consumer_tag)
+        self._go_through()
+
+    def _answered(
+        self, kind: type[BasicConsume | BasicCancel], tag: str
+    ) -> BasicConsume | BasicCancel | None:
+        """What an answer is for; None if that was not seen."""
+        for asked in self._asked:
+            if type(asked) is kind and not asked.nowait and asked.consumer_tag in ("", tag):
+                self._asked.remove(asked)
+                return asked
+        return None
+
+    def _go_through(self) -> None:
+        """Counts what wants no answer, up to the first that waits for its own."""
+        while self._asked and self._asked[0].nowait:
+            asked = self._asked.popleft()
+            if isinstance(asked, BasicConsume):
+                self._started(asked, asked.consumer_tag)
+            else:
+                self._stopped(asked.consumer_tag)
 
     def _stopped(self, tag: str) -> None:
         consumer = self.consumers.pop(tag, None)

@@ -418,11 +418,20 @@ class ChannelProcess:
     def _method(self, event: MethodReceived) -> None:
         method = event.method
         queue = self._declarations.called(method)
-        if queue is None:
-            self._do(event)
-        else:
+        leaving = self._leaving_as(method.consumer_tag) if type(method) is BasicConsume else None
+        if queue is not None:
             self._call(queue, partial(self._obey, event, self._do))
             queue.reached(self._go_on)
+        elif leaving is not None:
+            self._call(leaving.queue, partial(self._obey, event, self._do))
+            leaving.freed = self._go_on
+        else:
+            self._do(event)
+
+    def _leaving_as(self, tag: str) -> QueueConsumer | None:
+        """The consumer that has the tag until its queue has answered a cancel."""
+        every = self._leaving.values()
+        return next((one for one in every if one.tag == tag and one.freed is not None), None)
 
     def _call(self, queue: QueueProcess, then: Task) -> None:
         """The channel does nothing else until a queue has answered (`gen_server2:call`)."""
@@ -510,6 +519,9 @@ class ChannelProcess:
     # -- consuming --------------------------------------------------------------------------
 
     def _consume(self, method: BasicConsume) -> None:
+        tag = method.consumer_tag
+        if tag in self._consumers:
+            raise RefusedError(ReplyCode.NOT_ALLOWED, f"attempt to reuse consumer tag '{tag}'")
         queue = self._declarations.queue(method.queue)
         kind = queue.arguments.queue_type
         priority = method.arguments.get("x-priority", 0)
@@ -529,7 +541,6 @@ class ChannelProcess:
             wrong = "no_ack" if method.no_ack else "consumer prefetch count is not set"
             code = ReplyCode.NOT_IMPLEMENTED if method.no_ack else ReplyCode.PRECONDITION_FAILED
             raise RefusedError(code, f"{wrong} for stream queue '{queue.name}' in vhost '/'")
-        tag = method.consumer_tag
         if not tag:
             self._tags += 1
             tag = f"amq.ctag-{self.name}-{self._tags}"
@@ -540,7 +551,11 @@ class ChannelProcess:
         except QueueInUseError as error:
             raise RefusedError(ReplyCode.ACCESS_REFUSED, str(error)) from None
         if not method.nowait:
-            self._send(BasicConsumeOk(consumer_tag=tag))
+            told = partial(self._send, BasicConsumeOk(consumer_tag=tag))
+            if any(one.tag == tag for one in self._leaving.values()):
+                self.post(told)  # behind its cancel-ok
+            else:
+                told()
         consumer = QueueConsumer(self, name, tag, queue, no_ack=method.no_ack)
         self._consumers[tag] = consumer
         self._reached[queue] = None
@@ -587,7 +602,15 @@ class ChannelProcess:
             done()
         else:
             self._leaving[consumer.name] = consumer
-            consumer.queue.cancel(consumer.name, lambda: self.post(done))
+            consumer.freed = _nothing
+            consumer.queue.cancel(consumer.name, partial(self._cancelled, consumer, done))
+
+    def _cancelled(self, consumer: QueueConsumer, done: Task) -> None:
+        """A queue has answered a cancel: that is told behind what it has handed out before."""
+        self.post(done)
+        freed, consumer.freed = consumer.freed, None
+        assert freed is not None
+        freed()
 
     def _cancel_answered(self, method: BasicCancelOk) -> None:
         """The client says that a consumer is cancelled, though the broker asks for no answer."""

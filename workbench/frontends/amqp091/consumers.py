@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Protocol
 
 from workbench.broker import PlainConsumer, QueueProcess
@@ -33,7 +34,10 @@ class QueueConsumer(PlainConsumer):
 
     Attributes:
         coming: messages that the queue has handed out and the channel has not come to.
+        freed: called when the queue has answered its cancel; None before there is one, and after.
     """
+
+    freed: Callable[[], None] | None = None
 
     def __init__(
         self, channel: Taker, name: str, tag: str, queue: QueueProcess, *, no_ack: bool

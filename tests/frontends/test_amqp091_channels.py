@@ -8,6 +8,7 @@ import pytest
 
 from workbench.amqp091 import values as v091
 from workbench.amqp091.errors import ReplyCode
+from workbench.amqp091.frame import Frame
 from workbench.amqp091.methods import (
     BasicAck,
     BasicCancel,
@@ -986,15 +987,47 @@ def test_every_close_on_its_way_is_answered_by_a_channel_that_fails() -> None:
     assert said(rig)[-1] == "connection.close-ok"
 
 
-def test_who_closes_the_connection_hears_of_no_other_reason_to() -> None:
-    """What would have ended it is not told any more: its close is answered."""
+def test_who_closes_the_connection_hears_why_it_would_have_ended() -> None:
+    """Instead of close-ok: `rabbit_reader.erl:handle_exception`, `closing`; measured on 3.10.8."""
     rig = Rig091(channel_us=10)
     client, channel = rig.channel()
+    do(rig, channel, QueueDeclare(queue="mine", exclusive=True))
+    before = len(said(rig))
     channel.send(BasicQos(prefetch_size=1))
     client.amqp.close()
     rig.rest()
-    assert said(rig)[-1] == "connection.close-ok"
-    assert client.methods(ConnectionClose) == []
+    assert said(rig)[before:] == ["connection.close 540"]
+    assert rig.ends["c1"].amqp.ended  # the client has answered
+    assert "mine" not in rig.broker.queues
+
+
+@pytest.mark.parametrize("reader_us", [0, 10])
+def test_a_close_behind_an_error_of_the_connection_is_answered(reader_us) -> None:
+    """In one segment: the reader reads on, and of what comes it answers a close alone."""
+    rig = Rig091(reader_us=reader_us)
+    client, channel = rig.channel()
+    do(rig, channel, QueueDeclare(queue="mine", exclusive=True))
+    before = len(said(rig))
+    client.amqp.emit_frame(Frame(1, b"a body of nothing"))
+    channel.send(QueueDeclare(queue="other"))
+    client.amqp.close()
+    rig.rest()
+    assert said(rig)[before:] == ["connection.close 505", "connection.close-ok"]
+    assert rig.ends["c1"].amqp.ended
+    assert rig.broker.queues == {}
+
+
+def test_an_error_of_the_connection_ends_its_channels_at_once() -> None:
+    """Whether its client answers or not: what they hold is for others."""
+    rig, client, channel = ready(2)
+    consume(rig, channel)
+    client.writable = False
+    channel.send(BasicQos(prefetch_size=1))
+    client.wire.send(client, client.waiting.pop())
+    rig.rest()
+    assert refusal(client)[:2] == ("connection", 540)
+    assert client.waiting != []  # its close-ok
+    assert rig.queue().ready == 2 and rig.queue().consumers() == ()
 
 
 def test_what_a_queue_is_asked_comes_after_what_was_published_before() -> None:

@@ -552,9 +552,9 @@ class Connection:
         if channel is not None:
             if self.can_send and (True, Step.CLOSE) in CHANNEL_TABLE[channel.state]:
                 channel.close(code, said.reply_text, numbers)
-        elif self.state in CLOSING:
+        elif self.state is ConnectionState.CLOSE_SENT:
             return  # it ends already, and close-ok is all that is owed
-        elif self.settings.terse and (event.undecodable or not self.opened):
+        elif self.settings.terse and (event.undecodable or not self.can_send):
             self.error = self.error or said
             self.abandon()
         elif (True, Step.CLOSE) in CONNECTION_TABLE[self.state]:

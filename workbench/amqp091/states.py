@@ -146,12 +146,13 @@ CONNECTION_TABLE: Table[ConnectionState] = _read(
     OPEN_RCVD: S:open-ok OPENED, S:close CLOSE_SENT, R:close CLOSE_RCVD
     OPENED: S:frame OPENED, R:frame OPENED, S:close CLOSE_SENT, R:close CLOSE_RCVD
     CLOSE_SENT: R:close-ok END, R:close CLOSE_SENT, S:close-ok CLOSE_SENT
-    CLOSE_RCVD: S:frame CLOSE_RCVD, S:close-ok END
+    CLOSE_RCVD: S:frame CLOSE_RCVD, S:close CLOSE_SENT, S:close-ok END
     """,
 )
 """State, step, next state; `frame` is any method or content, and a heartbeat is none.
 
-In CLOSE_RCVD an end may still answer what came before the close, as its channels come to it.
+In CLOSE_RCVD an end may still answer what came before the close, as its channels come to it, with
+a close of its own too.
 """
 
 CHANNEL_TABLE: Table[ChannelState] = _read(

@@ -104,6 +104,9 @@ class Owner(Protocol):
     def delivering(self, channel: Channel, queue: str) -> None:
         """What is sent next is a delivery of this queue."""
 
+    def violated(self, event: ProtocolViolation) -> None:
+        """A rule of the connection is broken: it ends, with all its channels."""
+
 
 @dataclass(slots=True)
 class Entry:
@@ -283,7 +286,7 @@ class ChannelProcess:
         if event.channel is not None:
             self._end_by(event)
         else:
-            self._channel.connection.answer(event)
+            self._owner.violated(event)
 
     def _send(self, method: Method) -> None:
         """Answer, unless the channel is over."""

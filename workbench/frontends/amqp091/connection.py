@@ -276,20 +276,27 @@ class BrokerConnection091:
         self.amqp.answer(violation)
 
     def _close(self, event: MethodReceived) -> None:
-        """The client closes: its channels work off what they have, and then it is answered."""
-        waiting = len(self._channels)
+        """The client closes: its channels work off what they have, and then it is answered.
+
+        What ends the connection meanwhile is told instead (`rabbit_reader.erl:maybe_close`).
+        """
+        channels = tuple(self._channels.values())
+        waiting = len(channels)
 
         def one_done() -> None:
             nonlocal waiting
             waiting -= 1
-            if waiting <= 0:
-                self._end()
-                self.amqp.answer(event)
+            if not waiting and not self._over:
+                closed()
 
-        for process in tuple(self._channels.values()):
+        def closed() -> None:
+            self._end()
+            self.amqp.answer(event)
+
+        for process in channels:
             process.finish(one_done)
-        if not waiting:
-            one_done()
+        if not channels:
+            closed()
 
     def _end(self) -> None:
         """The connection is over: its channels end, and the queues that belong to it."""
@@ -300,7 +307,11 @@ class BrokerConnection091:
             process.end()
         self._channels.clear()
         self._numbers.clear()
+        unread = self.reader.waiting(Flight)
         self.reader.end()
+        if not self.amqp.ended:
+            for flight in unread:
+                self._read(flight)
         self._broker.vhost.connection_over(self.name)
 
     # -- what holds the reader --------------------------------------------------------------
@@ -360,6 +371,10 @@ class BrokerConnection091:
         self._end()
 
     # -- asked by channels ------------------------------------------------------------------
+
+    def violated(self, event: ProtocolViolation) -> None:
+        """A rule of the connection is broken: it ends, with all its channels."""
+        self._work([event])
 
     @property
     def tells_cancels(self) -> bool:

@@ -602,6 +602,49 @@ def test_an_offset_that_is_no_place_in_a_stream_is_refused(preset, offset, scope
     assert rig.queue().consumers() == ()
 
 
+OFFSET, TIMEOUT = {"x-stream-offset": "first"}, {"x-consumer-timeout": 9}
+FAILOVER = "x-cancel-on-ha-failover"
+
+
+@pytest.mark.parametrize(
+    ("preset", "kind", "arguments", "why"),
+    [
+        (RMQ43, "classic", OFFSET, " of queue type rabbit_classic_queue"),
+        (RMQ40, "classic", OFFSET, " of queue type rabbit_classic_queue"),
+        (RMQ384, "classic", OFFSET, None),
+        (RMQ43, "quorum", {"x-stream-filter": "a"}, " of queue type rabbit_quorum_queue"),
+        (RMQ43, "quorum", {"x-stream-offset": "nowhere"}, " of queue type rabbit_quorum_queue"),
+        (RMQ43, "stream", {"x-priority": "9"}, " of queue type rabbit_stream_queue"),
+        (RMQ384, "stream", {"x-priority": "9"}, ': "expected integer, got longstr"'),
+        (RMQ384, "stream", {"x-priority": 9}, None),
+        (RMQ43, "quorum", TIMEOUT, None),
+        (RMQ43, "quorum", {"x-consumer-timeout": -9}, ": {value_negative,-9}"),
+        (RMQ43, "quorum", {"x-consumer-timeout": "9"}, ': "expected integer, got longstr"'),
+        (RMQ43, "classic", TIMEOUT, " of queue type rabbit_classic_queue"),
+        (RMQ40, "classic", TIMEOUT, None),
+        (RMQ384, "quorum", {FAILOVER: True}, None),
+        (RMQ384, "quorum", {FAILOVER: "yes"}, ": {unacceptable_type,longstr}"),
+        (RMQ355, "classic", {FAILOVER: 1}, ": {unacceptable_type,signedint}"),
+        (RMQ40, "classic", {FAILOVER: 1}, None),
+        (RMQ43, "classic", {"x-unheard-of": 1}, None),
+    ],
+)
+def test_an_argument_of_a_consumer_is_for_the_types_of_queue_that_know_it(
+    preset, kind, arguments, why
+) -> None:
+    """By version: `rabbit_amqqueue.erl:check_consume_arguments`; up to 3.9 no type is asked."""
+    rig, client, channel = ready(preset=preset, arguments={"x-queue-type": kind})
+    do(rig, channel, BasicQos(prefetch_count=1))
+    consume(rig, channel, arguments=arguments)
+    if why is None:
+        assert len(rig.queue().consumers()) == 1
+    else:
+        (name,) = arguments
+        told = f"PRECONDITION_FAILED - invalid arg '{name}' for queue 'q' in vhost '/'{why}"
+        assert refusal(client) == ("channel", 406, told)
+        assert rig.queue().consumers() == ()
+
+
 GIVING_BACK = pytest.mark.parametrize(
     "method",
     [

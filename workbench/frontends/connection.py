@@ -304,9 +304,13 @@ class BrokerConnection:
         queue = self._resolver.consumed(link)
         kind = queue.arguments.queue_type
         filters = read_filters(link.source, kind, preset)
-        fault = filters.fault(kind, preset)
+        fault = filters.fault(kind)
         if fault is not None:
-            policy.refused(link, fault)
+            told = preset.refuses_links
+            condition = (
+                ErrorCondition.PRECONDITION_FAILED if told else ErrorCondition.INTERNAL_ERROR
+            )
+            policy.refused(link, Error(condition=condition, description=fault))
             return
         name = f"{self.name}/{link.session.ordinal}/{link.name}/{link.attach_no}"
         try:

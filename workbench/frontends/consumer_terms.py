@@ -15,10 +15,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
-from workbench.amqp10.errors import DecodeError, ErrorCondition
+from workbench.amqp10.errors import DecodeError
 from workbench.amqp10.link import Link
 from workbench.amqp10.messaging import MessageAnnotations, Source, decode_section
-from workbench.amqp10.performatives import Error
 from workbench.amqp10.value_text import value_text
 from workbench.amqp10.values import Described, Int, MapPairs, Symbol, Timestamp
 from workbench.presets import RABBITMQ, Preset
@@ -57,17 +56,14 @@ class Filters:
     unfiltered: bool = False
     properties: tuple[PropertyFilter, ...] = field(default=())
 
-    def fault(self, queue_type: str, preset: Preset) -> Error | None:
-        """Why a consumer of such a queue is refused, or None."""
+    def fault(self, queue_type: str) -> str | None:
+        """Why a consumer of such a queue cannot be, in words; None: it can."""
         if queue_type != STREAM or self.offset is None or _is_place(self.offset):
             return None
-        return Error(
-            condition=ErrorCondition.PRECONDITION_FAILED
-            if preset.refuses_links
-            else ErrorCondition.INTERNAL_ERROR,
-            description=f"offset {value_text(self.offset)} is no place in a stream; legal:"
+        return (
+            f"offset {value_text(self.offset)} is no place in a stream; legal:"
             f" {', '.join(PLACES)}, an offset of 0 or more, a timestamp, or an age such as 30s or"
-            " 7D",
+            " 7D"
         )
 
     def start(self, epoch_us: int) -> Start | None:

@@ -139,6 +139,12 @@ class RabbitMq40(RabbitMq43):
     name: str = "rmq4.0"
     title: str = "RabbitMQ 4.0"
     version: str = "4.0.5"
+    consumer_arguments: tuple[tuple[str, tuple[str, ...]], ...] = (
+        ("x-priority", ("classic", "quorum")),
+        ("x-stream-offset", ("stream",)),
+        ("x-stream-filter", ("stream",)),
+        ("x-stream-match-unfiltered", ("stream",)),
+    )
 
     transfer_reserve: int = other(
         "transfer_reserve",
@@ -212,6 +218,11 @@ class RabbitMq384(RabbitMq40):
     title: str = "RabbitMQ 3.8.4"
     version: str = "3.8.4"
     protocols: tuple[str, ...] = (AMQP_0_9_1,)
+    # `rabbit_amqqueue.erl:consume_args` up to 3.8, which asks for no type of queue.
+    consumer_arguments: tuple[tuple[str, tuple[str, ...]], ...] = (
+        ("x-priority", ("classic", "quorum", "stream")),
+        ("x-cancel-on-ha-failover", ("classic", "quorum", "stream")),
+    )
 
     memory_high_watermark: float = other(
         "memory_high_watermark", 0.4, "RabbitMQ vm_memory_high_watermark: 0.4 before 4.0"

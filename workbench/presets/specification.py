@@ -30,6 +30,16 @@ class Preset:
     product: str = "AMQP Flow Workbench"
     version: str = ""
     offered_capabilities: tuple[str, ...] = ()
+    # Which types of queue take which arguments of a consumer of AMQP 0-9-1; ours, as RabbitMQ 4.3:
+    # `consumer_arguments` of rabbit_classic_queue.erl, rabbit_quorum_queue.erl and
+    # rabbit_stream_queue.erl.
+    consumer_arguments: tuple[tuple[str, tuple[str, ...]], ...] = (
+        ("x-priority", ("classic", "quorum")),
+        ("x-consumer-timeout", ("quorum",)),
+        ("x-stream-offset", ("stream",)),
+        ("x-stream-filter", ("stream",)),
+        ("x-stream-match-unfiltered", ("stream",)),
+    )
 
     # -- broker as sender -------------------------------------------------------------------
     initial_delivery_count: int = _number(

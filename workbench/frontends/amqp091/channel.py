@@ -46,12 +46,10 @@ from workbench.amqp091.methods import (
     TxSelect,
     TxSelectOk,
 )
-from workbench.amqp10.errors import ErrorCondition
 from workbench.broker import UNROUTABLE, Broker, Outcome, QueueProcess, Refused
 from workbench.broker.hops import Hops
 from workbench.broker.routing import RoutingError
 from workbench.broker.virtual_host import QueueInUseError
-from workbench.frontends.consumer_terms import Filters
 from workbench.presets import Preset
 from workbench.queues import (
     Command,
@@ -64,14 +62,13 @@ from workbench.queues import (
     Reject,
     Release,
     Settle,
-    Start,
 )
-from workbench.queues.arguments import INTEGERS, QUORUM, STREAM, type_name
-from workbench.queues.stream import OFFSET
+from workbench.queues.arguments import QUORUM, STREAM
 from workbench.sim import Actor
 
+from .consumer_arguments import read_arguments
 from .consumers import Getter, QueueConsumer
-from .content import Amqp091Message, ContentError, as_amqp091, asked_offset, published
+from .content import Amqp091Message, ContentError, as_amqp091, published
 from .declarations import Declarations
 from .faults import RefusedError, no_exchange, no_queue, unimplemented
 from .publisher_flow import PublisherFlow
@@ -527,14 +524,7 @@ class ChannelProcess:
             raise RefusedError(ReplyCode.NOT_ALLOWED, f"attempt to reuse consumer tag '{tag}'")
         queue = self._declarations.queue(method.queue)
         kind = queue.arguments.queue_type
-        priority = method.arguments.get("x-priority", 0)
-        if type_name(priority) not in INTEGERS:
-            raise RefusedError(
-                ReplyCode.PRECONDITION_FAILED,
-                f"invalid arg 'x-priority' for queue '{queue.name}' in vhost '/':"
-                f' "expected integer, got {type_name(priority)}"',
-            )
-        start = self._start(method, queue)
+        priority, filters = read_arguments(method.arguments, queue, self._preset)
         if self._shared and kind != "classic":
             raise RefusedError(
                 ReplyCode.NOT_IMPLEMENTED,
@@ -570,24 +560,10 @@ class ChannelProcess:
             mode=Prefetch(limit or unlimited),
             settled=method.no_ack,
             priority=priority,
-            start=start,
+            start=filters.start(self._broker.clock.epoch_us) if kind == STREAM else None,
             via=self.process,
         )
         queue.kick()
-
-    def _start(self, method: BasicConsume, queue: QueueProcess) -> Start | None:
-        """Where a consumer begins in a stream; None: it does not say, or the queue is none."""
-        kind = queue.arguments.queue_type
-        asked = Filters(offset=asked_offset(method.arguments))
-        fault = asked.fault(kind, self._preset)
-        if fault is not None:
-            refused = fault.condition == ErrorCondition.PRECONDITION_FAILED
-            raise RefusedError(
-                ReplyCode.PRECONDITION_FAILED if refused else ReplyCode.INTERNAL_ERROR,
-                f"invalid arg '{OFFSET}' for queue '{queue.name}' in vhost '/':"
-                f" {fault.description}",
-            )
-        return asked.start(self._broker.clock.epoch_us) if kind == STREAM else None
 
     def _cancel(self, method: BasicCancel) -> None:
         """Nothing more comes; what was delivered stays the channel's."""

@@ -290,6 +290,9 @@ class RabbitMq355(RabbitMq383):
         "store_io_batch", 2048, "RabbitMQ msg_store_io_batch_size: 2048 in 3.5.5"
     )
     channel_max_091: int = other("channel_max_091", 0, "RabbitMQ channel_max: 0 in 3.5.5")
+    tells_unknown_vhost: bool = other(
+        "tells_unknown_vhost", False, "rabbit_reader.erl:handle_exception, 3.5.5: once it runs"
+    )
     memory_counts: str = other(
         "memory_counts", "used", "vm_memory_monitor.erl up to 3.6.10: erlang:memory(total)"
     )

@@ -273,7 +273,11 @@ class BrokerConnection091:
         violation = self.amqp.violated(
             ReplyCode.NOT_ALLOWED, f"vhost {vhost} not found", event.method
         )
-        self.amqp.answer(violation)
+        if self._broker.preset.tells_unknown_vhost:
+            self.amqp.send(violation.close)
+        else:
+            self.amqp.abandon()
+            self._ended_silently(violation.reply_text)
 
     def _close(self, event: MethodReceived) -> None:
         """The client closes: its channels work off what they have, and then it is answered.

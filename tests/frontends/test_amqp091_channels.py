@@ -849,6 +849,29 @@ def test_nack_reject_and_recover_give_back_or_throw_away(arguments) -> None:
     assert (rig.queue().ready, rig.queue().unsettled) == (0, 1)
 
 
+@pytest.mark.parametrize(
+    ("preset", "method", "told"),
+    [
+        (RMQ384, BasicNack(delivery_tag=1, requeue=True), {"x-delivery-count": 1}),
+        (RMQ40, BasicNack(delivery_tag=1, requeue=True), {"x-delivery-count": 1}),
+        (RMQ43, BasicNack(delivery_tag=1, requeue=True), {"x-acquired-count": 1}),
+        (
+            RMQ43, BasicReject(delivery_tag=1, requeue=True),
+            {"x-acquired-count": 1, "x-delivery-count": 1},
+        ),
+    ],
+    ids=lambda one: getattr(one, "name", getattr(one, "NAME", None)),
+)  # fmt: skip
+def test_a_quorum_queue_tells_how_often_a_message_came_before(preset, method, told) -> None:
+    """Since 4.3 failures apart: `rabbit_fifo_client.erl:add_delivery_count_header`."""
+    rig, client, channel = ready(1, preset, arguments=QUORUM)
+    consume(rig, channel)
+    do(rig, channel, method)
+    first, again = [one.properties.headers or {} for one in client.messages()]
+    assert (first, again) == ({}, told)
+    assert {type(one) for one in again.values()} == {v091.Long}
+
+
 def test_priorities_decide_which_consumer_is_served() -> None:
     """The one with the higher priority has all while its prefetch lasts."""
     rig, client, channel = ready()

@@ -95,6 +95,21 @@ def routed(
         return payload
 
 
+def attempts(message: Stored, *, tells_acquired: bool) -> dict[Symbol, int]:
+    """How often a quorum queue says that it has handed out a message that comes again.
+
+    Args:
+        message: as the queue hands it out.
+        tells_acquired: as for `delivered`.
+    """
+    before, failed = message.acquired_count - 1, message.delivery_count
+    # One that died elsewhere brings its failures along, which count as acquired.
+    told = {ACQUIRED_COUNT if tells_acquired else DELIVERY_COUNT: before or failed}
+    if tells_acquired and failed:
+        told[DELIVERY_COUNT] = failed
+    return told
+
+
 def delivered(
     message: Stored, queue_type: str, *, tells_acquired: bool = True, durable: bool = False
 ) -> bytes:
@@ -116,11 +131,7 @@ def delivered(
     before, failed = message.acquired_count - 1, message.delivery_count
     annotations = message.annotations
     if queue_type == QUORUM and (before > 0 or failed):
-        # One that died elsewhere brings its failures along, which count as acquired.
-        acquired = ACQUIRED_COUNT if tells_acquired else DELIVERY_COUNT
-        annotations = {**annotations, acquired: before or failed}
-        if tells_acquired and failed:
-            annotations[DELIVERY_COUNT] = failed
+        annotations = {**annotations, **attempts(message, tells_acquired=tells_acquired)}
     first = stream or not (before > 0 or failed or message.origin.deaths)
     front = front_of(payload)
     if front is None:

@@ -34,7 +34,7 @@ from workbench.amqp10.values import (
     ULong,
     UShort,
 )
-from workbench.frontends.annotations import as_published, routed, told_ttl
+from workbench.frontends.annotations import as_published, attempts, routed, told_ttl
 from workbench.frontends.payload import Amqp10Message, message_of
 from workbench.presets import Preset
 from workbench.queues import Death, Message, Stored
@@ -130,7 +130,7 @@ def as_amqp091(stored: Stored, queue_type: str, preset: Preset) -> tuple[Propert
     Args:
         stored: as the queue hands it out.
         queue_type: a quorum queue tells how often it was handed out before, a stream its offset.
-        preset: what is told of a dead letter.
+        preset: what is told of a dead letter, and what of a quorum queue's attempts.
     """
     message = stored.message
     if isinstance(message, Amqp091Message):
@@ -144,7 +144,8 @@ def as_amqp091(stored: Stored, queue_type: str, preset: Preset) -> tuple[Propert
             headers.pop(CC, None)  # the key of a queue's has taken the place of all
         properties = replace(properties, expiration=None)
     if queue_type == QUORUM and stored.acquired_count > 1:
-        headers["x-delivery-count"] = v091.Long(stored.acquired_count - 1)
+        told = attempts(stored, tells_acquired=preset.counts_failures)
+        headers |= {str(name): v091.Long(count) for name, count in told.items()}
     if queue_type == STREAM:
         headers[OFFSET] = v091.Long(stored.message_id)
     if headers != (properties.headers or {}):

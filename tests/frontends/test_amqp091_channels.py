@@ -921,6 +921,95 @@ def test_a_transaction_takes_effect_at_its_commit() -> None:
     assert refusal(client)[:2] == ("channel", 406)
 
 
+# -- direct reply-to ------------------------------------------------------------------------
+
+REPLY_TO = "amq.rabbitmq.reply-to"
+
+
+def asking(**terms: Any) -> tuple[Rig091, Any, Any]:
+    """A client whose channel waits for replies, and the queue of a server."""
+    rig, client, channel = ready()
+    do(rig, channel, BasicConsume(queue=REPLY_TO, consumer_tag="r", no_ack=True, **terms))
+    channel.publish("", "q", b"request", Properties(reply_to=REPLY_TO, correlation_id="1"))
+    rig.rest()
+    return rig, client, channel
+
+
+def test_a_reply_comes_to_the_channel_that_has_asked() -> None:
+    """Without a queue that the client has declared; by the address that the server is given."""
+    rig, client, channel = asking()
+    server, serving = rig.channel("c2")
+    consume(rig, serving, no_ack=True)
+    (request,) = server.messages()
+    address = request.properties.reply_to
+    assert address.startswith(f"{REPLY_TO}.")
+    do(rig, serving, QueueDeclare(queue=address, passive=True), QueueDeclare(queue=address))
+    assert [(one.queue, one.message_count, one.consumer_count) for one in server.methods(
+        QueueDeclareOk
+    )] == [(address, 0, 1)] * 2  # fmt: skip
+    serving.publish("", address, b"reply", Properties(correlation_id="1"), mandatory=True)
+    rig.rest()
+    (reply,) = client.messages()
+    assert (reply.body, reply.properties.correlation_id) == (b"reply", "1")
+    told = reply.method
+    assert (told.consumer_tag, told.exchange, told.routing_key) == ("r", "", address)
+    assert channel.counters.unacked == {} and server.methods(BasicReturn) == []
+
+
+@pytest.mark.parametrize("end", ["cancel", "channel", "connection"])
+def test_no_reply_comes_to_who_is_no_longer_there(end) -> None:
+    """A mandatory one comes back, and its address is not found; the channel may wait anew."""
+    rig, client, channel = asking()
+    server, serving = rig.channel("c2")
+    consume(rig, serving, no_ack=True)
+    address = server.messages()[0].properties.reply_to
+    if end == "cancel":
+        do(rig, channel, BasicCancel(consumer_tag="r"))
+        assert client.methods(BasicCancelOk) != []
+    else:
+        (channel if end == "channel" else client.amqp).close()
+    rig.rest()
+    serving.publish("", address, b"reply", mandatory=True)
+    rig.rest()
+    assert [one.reply_code for one in server.methods(BasicReturn)] == [312]
+    do(rig, serving, QueueDeclare(queue=address, passive=True))
+    assert refusal(server)[:2] == ("channel", 404)
+    assert list(rig.broker.queues) == ["q"]
+    if end == "cancel":
+        do(rig, channel, BasicConsume(queue=REPLY_TO, consumer_tag="r", no_ack=True))
+        assert len(client.methods(BasicConsumeOk)) == 2
+        assert address not in rig.broker.queues  # what comes late is for nobody
+
+
+@pytest.mark.parametrize(
+    ("method", "code", "text"),
+    [
+        (BasicConsume(queue=REPLY_TO), 406, "reply consumer cannot acknowledge"),
+        (BasicConsume(queue=REPLY_TO, no_ack=True), 406, "reply consumer already set"),
+        (BasicGet(queue=REPLY_TO), 404, f"no queue '{REPLY_TO}' in vhost '/'"),
+    ],
+)
+def test_replies_are_consumed_once_and_without_acknowledgement(method, code, text) -> None:
+    """In RabbitMQ's words, measured on 3.10.8."""
+    rig, client, channel = asking()
+    do(rig, channel, method)
+    assert refusal(client)[:2] == ("channel", code)
+    assert refusal(client)[2].endswith(text)
+
+
+def test_who_waits_for_no_reply_can_ask_for_none() -> None:
+    """406; whether the name is known can be asked by anybody."""
+    rig, client, channel = ready()
+    do(rig, channel, QueueDeclare(queue=REPLY_TO, passive=True))
+    assert client.methods(QueueDeclareOk)[-1].consumer_count == 1
+    channel.publish("", "q", b"request", Properties(reply_to=REPLY_TO))
+    rig.rest()
+    assert refusal(client) == (
+        "channel", 406, "PRECONDITION_FAILED - fast reply consumer does not exist"
+    )  # fmt: skip
+    assert rig.queue().ready == 0
+
+
 # -- connections ----------------------------------------------------------------------------
 
 

@@ -12,6 +12,8 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Protocol, TypeAlias
 
+from msgspec.structs import replace
+
 from workbench.amqp091.channel import Channel
 from workbench.amqp091.errors import ReplyCode
 from workbench.amqp091.events import MessageReceived, MethodReceived, ProtocolViolation
@@ -49,7 +51,7 @@ from workbench.amqp091.methods import (
 from workbench.broker import UNROUTABLE, Broker, Outcome, QueueProcess, Refused
 from workbench.broker.hops import Hops
 from workbench.broker.routing import RoutingError
-from workbench.broker.virtual_host import QueueInUseError
+from workbench.broker.virtual_host import QueueInUseError, Terms
 from workbench.presets import Preset
 from workbench.queues import (
     Command,
@@ -62,6 +64,7 @@ from workbench.queues import (
     Reject,
     Release,
     Settle,
+    Start,
 )
 from workbench.queues.arguments import QUORUM, STREAM
 from workbench.sim import Actor
@@ -69,7 +72,7 @@ from workbench.sim import Actor
 from .consumer_arguments import read_arguments
 from .consumers import Getter, QueueConsumer
 from .content import Amqp091Message, ContentError, as_amqp091, published
-from .declarations import Declarations
+from .declarations import REPLY_TO, Declarations
 from .faults import RefusedError, no_exchange, no_queue, unimplemented
 from .publisher_flow import PublisherFlow
 
@@ -180,6 +183,7 @@ class ChannelProcess:
         self._prefetch = 0
         self._shared = 0
         self._consumers: dict[str, QueueConsumer] = {}
+        self._replies: QueueProcess | None = None  # where replies to what it publishes come
         self._leaving: dict[str, QueueConsumer] = {}  # cancelled, and not answered yet; by name
         self._called: tuple[QueueProcess, Task] | None = None  # whose answer it waits for
         self._unacked: dict[int, Entry] = {}
@@ -314,10 +318,14 @@ class ChannelProcess:
                 ReplyCode.PRECONDITION_FAILED,
                 f"user_id property set to '{user}' but authenticated user was '{self._owner.user}'",
             )
+        properties = event.properties
+        if properties.reply_to == REPLY_TO:
+            if self._replies is None:
+                text = "fast reply consumer does not exist"
+                raise RefusedError(ReplyCode.PRECONDITION_FAILED, text)
+            properties = replace(properties, reply_to=self._replies.name)
         try:
-            message, more = published(
-                event.properties, event.body, limits=self._preset.queue_limits
-            )
+            message, more = published(properties, event.body, limits=self._preset.queue_limits)
         except ContentError as error:
             raise RefusedError(ReplyCode.PRECONDITION_FAILED, str(error)) from None
         keys = (method.routing_key, *more)
@@ -522,6 +530,9 @@ class ChannelProcess:
         tag = method.consumer_tag
         if tag in self._consumers:
             raise RefusedError(ReplyCode.NOT_ALLOWED, f"attempt to reuse consumer tag '{tag}'")
+        if method.queue == REPLY_TO:
+            self._attach(method, self._reply_queue(method))
+            return
         queue = self._declarations.queue(method.queue)
         kind = queue.arguments.queue_type
         priority, filters = read_arguments(method.arguments, queue, self._preset)
@@ -534,6 +545,32 @@ class ChannelProcess:
             wrong = "no_ack" if method.no_ack else "consumer prefetch count is not set"
             code = ReplyCode.NOT_IMPLEMENTED if method.no_ack else ReplyCode.PRECONDITION_FAILED
             raise RefusedError(code, f"{wrong} for stream queue '{queue.name}' in vhost '/'")
+        start = filters.start(self._broker.clock.epoch_us) if kind == STREAM else None
+        self._attach(method, queue, priority=priority, start=start)
+
+    def _reply_queue(self, method: BasicConsume) -> QueueProcess:
+        """What brings the channel the replies to what it publishes: a queue of its own.
+
+        RabbitMQ's is none that holds anything (`maybe_set_fast_reply_to`, `rabbit_volatile_queue`).
+        """
+        if not method.no_ack:
+            text = "reply consumer cannot acknowledge"
+            raise RefusedError(ReplyCode.PRECONDITION_FAILED, text)
+        if self._replies is not None:
+            raise RefusedError(ReplyCode.PRECONDITION_FAILED, "reply consumer already set")
+        name, terms = f"{REPLY_TO}.{self.name}-{self._tags}", Terms(durable=False, auto_delete=True)
+        self._replies = self._broker.vhost.declare(name, terms=terms)
+        return self._replies
+
+    def _attach(
+        self,
+        method: BasicConsume,
+        queue: QueueProcess,
+        *,
+        priority: int = 0,
+        start: Start | None = None,
+    ) -> None:
+        tag = method.consumer_tag
         if not tag:
             self._tags += 1
             tag = f"amq.ctag-{self.name}-{self._tags}"
@@ -552,7 +589,7 @@ class ChannelProcess:
         consumer = QueueConsumer(self, name, tag, queue, no_ack=method.no_ack)
         self._consumers[tag] = consumer
         self._reached[queue] = None
-        unlimited = QUORUM_PREFETCH if kind == QUORUM else NO_LIMIT
+        unlimited = QUORUM_PREFETCH if queue.arguments.queue_type == QUORUM else NO_LIMIT
         limit = 0 if method.no_ack or self._shared else self._prefetch
         queue.attach(
             name,
@@ -560,7 +597,7 @@ class ChannelProcess:
             mode=Prefetch(limit or unlimited),
             settled=method.no_ack,
             priority=priority,
-            start=filters.start(self._broker.clock.epoch_us) if kind == STREAM else None,
+            start=start,
             via=self.process,
         )
         queue.kick()
@@ -569,6 +606,8 @@ class ChannelProcess:
         """Nothing more comes; what was delivered stays the channel's."""
         tag = method.consumer_tag
         consumer = self._consumers.pop(tag, None)
+        if consumer is not None and consumer.queue is self._replies:
+            self._replies = None
 
         def done() -> None:
             if not method.nowait:
@@ -824,6 +863,8 @@ class ChannelProcess:
                 del self._consumers[tag]
                 if self._owner.tells_cancels:
                     self._send(BasicCancel(consumer_tag=tag, nowait=True))
+        if queue is self._replies:
+            self._replies = None
         self._reached.pop(queue, None)
         if self._called is not None and self._called[0] is queue:
             self._broker.soon(self._go_on)

@@ -114,7 +114,7 @@ class BrokerConnection091:
                     "capabilities": {
                         **CLIENT_CAPABILITIES,
                         "consumer_priorities": True,
-                        "direct_reply_to": False,
+                        "direct_reply_to": True,
                         "per_consumer_qos": True,
                     },
                     "product": preset.product,

@@ -40,6 +40,9 @@ from workbench.queues.arguments import QUORUM, STREAM, QueueArgumentError
 
 from .faults import RefusedError, no_exchange, no_queue
 
+REPLY_TO = "amq.rabbitmq.reply-to"
+"""A channel's own queue of replies; the name of one that is there goes on behind that."""
+
 Reply = Callable[[Method], None]
 _CODES = {
     "not-found": ReplyCode.NOT_FOUND,
@@ -129,6 +132,12 @@ class Declarations:
 
     def _declare_queue(self, method: QueueDeclare, reply: Reply) -> None:
         name = method.queue
+        if name.startswith(REPLY_TO):  # whether that is there is all that can be asked
+            if name != REPLY_TO:
+                self._there(name)
+            self._last = name
+            reply(QueueDeclareOk(queue=name, message_count=0, consumer_count=1))
+            return
         if method.passive:
             queue = self._there(name)  # without a name it means none, not the last
         else:

@@ -151,6 +151,22 @@ def test_a_server_named_queue_is_the_one_that_is_meant_without_a_name() -> None:
     assert name not in rig.broker.queues  # it was exclusive
 
 
+def test_a_binding_without_names_is_of_the_last_queue_by_its_name() -> None:
+    """To bind and to unbind; with a queue's name an empty key is empty [0-9-1, queue.bind]."""
+    rig, _, channel = ready()
+    do(rig, channel, QueueBind(queue="", exchange="amq.direct"))
+    for key, ready_now in (("q", 1), ("", 1)):
+        channel.publish("amq.direct", key, b"m")
+        rig.rest()
+        assert rig.queue().ready == ready_now
+    do(rig, channel, QueueBind(queue="q", exchange="amq.direct"))
+    do(rig, channel, QueueUnbind(queue="", exchange="amq.direct"))
+    for key, ready_now in (("q", 1), ("", 2)):
+        channel.publish("amq.direct", key, b"m")
+        rig.rest()
+        assert rig.queue().ready == ready_now
+
+
 @pytest.mark.parametrize(
     ("method", "scope", "code", "text"),
     [

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from msgspec.structs import replace
+
 from workbench.amqp091.errors import ReplyCode
 from workbench.amqp091.methods import (
     BasicGet,
@@ -199,7 +201,7 @@ class Declarations:
             raise RefusedError(ReplyCode.NOT_IMPLEMENTED, str(error)) from None
 
     def _bind_queue(self, method: QueueBind, reply: Reply) -> None:
-        binding = self._binding(method.exchange, self._named(method.queue), method)
+        binding = self._queue_binding(method)
         if binding.source not in self._vhost.routing.exchanges:  # that is told first
             raise no_exchange(binding.source)
         self.queue(binding.destination)
@@ -207,8 +209,19 @@ class Declarations:
         reply(QueueBindOk())
 
     def _unbind_queue(self, method: QueueUnbind, reply: Reply) -> None:
-        self._unbind(self._binding(method.exchange, self._named(method.queue), method))
+        self._unbind(self._queue_binding(method))
         reply(QueueUnbindOk())
+
+    def _queue_binding(self, method: QueueBind | QueueUnbind) -> Binding:
+        """The binding of a queue; without names it has that of the queue declared last, twice.
+
+        Raises:
+            RefusedError: none was.
+        """
+        queue = self._named(method.queue)
+        if not (method.queue or method.routing_key):
+            method = replace(method, routing_key=queue)
+        return self._binding(method.exchange, queue, method)
 
     # -- exchanges --------------------------------------------------------------------------
 

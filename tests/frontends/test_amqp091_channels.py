@@ -618,6 +618,24 @@ def test_an_offset_that_is_no_place_in_a_stream_is_refused(preset, offset, scope
     assert rig.queue().consumers() == ()
 
 
+@pytest.mark.parametrize(
+    ("arguments", "refused"), [(SINGLE, False), (QUORUM, False), (QUORUM | SINGLE, True)]
+)
+def test_a_quorum_queue_with_a_single_active_consumer_is_not_got_from(arguments, refused) -> None:
+    """405, whether that consumer is there or not: `rabbit_fifo.erl:apply`, dequeue."""
+    rig, client, channel = ready(1, arguments=arguments)
+    do(rig, channel, BasicGet(queue="q"))
+    assert len(client.methods(BasicGetOk)) == (0 if refused else 1)
+    if refused:
+        assert refusal(client) == (
+            "channel",
+            405,
+            "RESOURCE_LOCKED - cannot obtain access to locked queue 'q' in vhost '/'. basic.get"
+            " operations are not supported by quorum queues with single active consumer",
+        )
+        assert rig.queue().ready == 1
+
+
 OFFSET, TIMEOUT = {"x-stream-offset": "first"}, {"x-consumer-timeout": 9}
 FAILOVER = "x-cancel-on-ha-failover"
 

@@ -687,9 +687,16 @@ class ChannelProcess:
 
     def _get(self, method: BasicGet) -> None:
         queue = self._declarations.queue(method.queue)
-        if queue.arguments.queue_type == STREAM:
+        kind = queue.arguments.queue_type
+        if kind == STREAM:
             raise RefusedError(
                 ReplyCode.NOT_IMPLEMENTED, f"basic.get not supported by stream '{queue.name}'"
+            )
+        if kind == QUORUM and queue.arguments.single_active_consumer:
+            raise RefusedError(
+                ReplyCode.RESOURCE_LOCKED,
+                f"cannot obtain access to locked queue '{queue.name}' in vhost '/'. basic.get"
+                " operations are not supported by quorum queues with single active consumer",
             )
         self._gets += 1
         name = f"{self.name}/get/{self._gets}"

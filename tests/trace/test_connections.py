@@ -1,6 +1,7 @@
 """A trace on disk by connection: every row once, each connection whole."""
 
 from dataclasses import replace
+from functools import partial
 
 import pytest
 
@@ -48,6 +49,27 @@ def test_each_part_has_all_rows_of_its_connections_and_those_of_none(rows, there
         assert len(names) <= 1 or sum(there.sizes[name] for name in names) <= most
         seen += names
     assert sorted(seen) == sorted(there.sizes.keys() - {None})
+
+
+@pytest.mark.parametrize("most", [1, 40])
+def test_a_trace_is_read_once_however_many_parts_it_has(there, most, monkeypatch):
+    """Long connections side by side are in every row group: 30 of them are no 30 readings."""
+    read = []
+
+    def batches(file, columns, *, groups, **more):
+        read.append((file, *groups))
+        return files.batches(file, columns, groups=groups, **more)
+
+    monkeypatch.setattr("workbench.trace.connections.batches", batches)
+    assert len(list(there.parts(most))) == len(there.sizes.keys() - {None}) or most > 1
+    assert len(read) == len(set(read)) == 2
+
+
+def test_where_rows_wait_there_may_be_no_room(there, monkeypatch):
+    """It is told in a line that names the place."""
+    monkeypatch.setattr("tempfile.TemporaryFile", partial(open, "/dev/full", "w+b"))
+    with pytest.raises(files.TraceFileError, match="rows cannot wait there: No space left"):
+        list(there.parts())
 
 
 @pytest.mark.parametrize("most", [1, 40])

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import os
+import tempfile
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
+from typing import IO
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from .files import BATCH_ROWS, TraceFileError, batches, from_table, open_file, trace_files
+from .files import TraceFileError, batches, from_table, open_file, reason, trace_files
 from .schema import COLUMN_NAMES, Row
 
 __all__ = ["Connections"]
@@ -63,18 +65,44 @@ class Connections:
     def parts(self, most: int = PART_ROWS) -> Iterator[list[Row]]:
         """The rows in order, without their octets; in each part all of some connections.
 
+        The trace is read once: what each part has of it waits in a temporary file.
+
         Args:
             most: rows of a part. One connection may have more; rows of none are in every part.
+
+        Raises:
+            TraceFileError: it is damaged, or there is no room for that file.
         """
-        for names in self._dealt(most):
-            wanted = pa.array(names, pa.string())
-            rows: list[Row] = []
-            for (file, group), there in self._groups.items():
-                if there.isdisjoint(names):
-                    continue
-                for batch in batches(file, _WITHOUT_OCTETS, size=BATCH_ROWS, groups=[group]):
-                    rows += from_table(batch.filter(pc.is_in(batch["connection"], wanted)))
-            yield rows
+        dealt = list(self._dealt(most))
+        try:
+            with tempfile.TemporaryFile() as aside:
+                for pieces in self._put_aside(dealt, aside):
+                    rows: list[Row] = []
+                    for place in pieces:
+                        aside.seek(place)
+                        rows += from_table(pa.ipc.open_stream(aside).read_all())
+                    yield rows
+        except OSError as error:
+            where = tempfile.gettempdir()
+            raise TraceFileError(f"{where}: rows cannot wait there: {reason(error)}") from error
+
+    def _put_aside(self, parts: list[list[str | None]], aside: IO[bytes]) -> list[list[int]]:
+        """Writes each part's rows into a file; gives the places where they begin, by part."""
+        pieces: list[list[int]] = [[] for _ in parts]
+        options = pa.ipc.IpcWriteOptions(compression="zstd")
+        for (file, group), there in self._groups.items():
+            # In large pieces: to read or write one costs as much as a thousand rows.
+            for batch in batches(file, _WITHOUT_OCTETS, groups=[group]):
+                for names, its in zip(parts, pieces, strict=True):
+                    if there.isdisjoint(names):
+                        continue
+                    wanted = pc.is_in(batch["connection"], pa.array(names, pa.string()))
+                    piece = pa.BufferOutputStream()
+                    with pa.ipc.new_stream(piece, batch.schema, options=options) as stream:
+                        stream.write(batch.filter(wanted))
+                    its.append(aside.tell())
+                    aside.write(piece.getvalue())
+        return pieces
 
     def _dealt(self, most: int) -> Iterator[list[str | None]]:
         names: list[str | None] = []

@@ -87,11 +87,16 @@ def test_what_may_be_null_may_be_missing_and_what_is_not_known_is_passed_over(sp
     assert open_trace(spark, folder.as_uri()).rows == len(wanted)
 
 
-def test_a_trace_that_names_no_author_at_all_is_refused(spark, written):
+NEEDED = pytest.mark.parametrize("name", ["from_peer", "frame_id"])
+"""Its author, and the number by which the two rows of a frame are known to be of one."""
+
+
+@NEEDED
+def test_a_trace_that_names_no_author_at_all_is_refused(spark, written, name):
     """The column may be null, and so may be missing; a frame's row still needs it."""
     path = written()
-    pq.write_table(pq.read_table(path).drop(["from_peer"]), path)
-    assert "column from_peer is null at seq" in refused(spark, path)
+    pq.write_table(pq.read_table(path).drop([name]), path)
+    assert f"column {name} is null at seq" in refused(spark, path)
 
 
 def test_rows_out_of_order_are_refused(spark, written, rows):
@@ -155,14 +160,14 @@ def test_a_null_where_none_may_be_is_named(spark, written, statistics):
 
 @pytest.fixture
 def unsigned(written, rows):
-    """Makes a trace in which frames lack their author; gives its path and the first one's `seq`."""
+    """Makes a trace in which frames lack a column; gives its path and the first one's `seq`."""
 
-    def make(wanted, **options):
+    def make(wanted, name, **options):
         frames = [n for n, row in enumerate(rows) if row.event == wanted]
         gone = frames[len(frames) // 2 :]
         faulty = list(rows)
         for n in gone:
-            faulty[n] = dataclasses.replace(rows[n], from_peer=None)
+            faulty[n] = dataclasses.replace(rows[n], **{name: None})
         path = written(faulty)
         pq.write_table(pq.read_table(path), path, **options)
         return path, rows[gone[0]].seq
@@ -176,22 +181,24 @@ def unsigned(written, rows):
     ids=lambda options: next(iter(options), "as written"),
 )
 @pytest.mark.parametrize("event", ["sent", "received"])
-def test_a_frame_without_an_author_is_refused(spark, unsigned, rows, event, options):
+@NEEDED
+def test_a_frame_without_an_author_is_refused(spark, unsigned, rows, event, name, options):
     """File, column and the first such row; without Java too."""
-    path, seq = unsigned(event, **options)
+    path, seq = unsigned(event, name, **options)
     text = refused(spark, path)
-    assert f"run {rows[0].run}: column from_peer is null at seq {seq}," in text
+    assert f"run {rows[0].run}: column {name} is null at seq {seq}," in text
     with pytest.raises(TraceFileError) as caught:
         checked(path)
     assert str(caught.value) == text
 
 
-def test_a_frame_without_an_author_is_refused_wherever_the_trace_lies(spark, unsigned, rows):
+@NEEDED
+def test_a_frame_without_an_author_is_refused_wherever_the_trace_lies(spark, unsigned, rows, name):
     """What Spark alone reads is told in the same words."""
-    path, seq = unsigned("received")
+    path, seq = unsigned("received", name)
     with pytest.raises(AnalysisError) as caught:
         open_trace(spark, path.as_uri())
-    assert str(caught.value).startswith(f"{path.as_uri()}: run {rows[0].run}: column from_peer is ")
+    assert str(caught.value).startswith(f"{path.as_uri()}: run {rows[0].run}: column {name} is ")
     assert f"at seq {seq}," in str(caught.value)
 
 
@@ -199,7 +206,7 @@ def test_what_is_no_frame_needs_no_author(spark, written, rows):
     """Events inside a peer have none, and a trace of nothing else opens."""
     inside = [row for row in rows if not row.is_frame]
     assert inside
-    assert all(row.from_peer is None for row in inside)
+    assert all(row.from_peer is None and row.frame_id is None for row in inside)
     path = written(inside)
     assert open_trace(spark, path).rows == open_trace(spark, path.as_uri()).rows == len(inside)
 

@@ -344,6 +344,16 @@ def test_the_port_says_who_is_the_broker(repo, tmp_path, capsys):
     assert "0 is no port; legal: 1 to 65535" in capsys.readouterr().err
 
 
+def test_a_trace_whose_frames_have_no_number_is_refused(capture, tmp_path, capsys):
+    """All of them would count as one frame; the line says what would do."""
+    place = tmp_path / "theirs.parquet"
+    files.write(place, [replace(row, frame_id=None) for row in import_capture(capture).rows])
+    assert main(["look", str(place)]) == 1
+    told = capsys.readouterr().err
+    assert "column frame_id is null at seq 0" in told
+    assert told.endswith("in a capture its seq will do\n")
+
+
 def test_another_protocol_is_read_too(repo, tmp_path, capsys):
     """A page comes of a capture of AMQP 0-9-1."""
     (path, *_) = sorted((repo / "data" / "captures" / "amqp091").glob("*.pcap*"))

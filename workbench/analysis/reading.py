@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
-from workbench.trace.checks import REQUIRED, checked, refuse_nulls, refuse_unsigned
+from workbench.trace.checks import OF_FRAMES, REQUIRED, checked, refuse_frame, refuse_nulls
 from workbench.trace.files import TraceFileError
 from workbench.trace.schema import (
     COLUMN_NAMES,
@@ -60,7 +60,7 @@ def open_trace(spark: SparkSession, path: str | Path, *, check: bool = True) -> 
         spark: the session.
         path: a file, a folder, or what else Spark can read (`s3a://...`).
         check: read a few columns of every row too, to be sure of their order, and that a frame has
-            an author.
+            an author and a number.
 
     Raises:
         AnalysisError: it is no trace, or a faulty one; the text names file and column.
@@ -96,15 +96,19 @@ def _open_url(spark: SparkSession, url: str) -> Trace:
     frame = spark.read.schema(TRACE).parquet(url)
     nulls = [F.count(F.when(F.col(name).isNull(), 1)).alias(f"no_{name}") for name in REQUIRED]
     span = F.max("seq") - F.min("seq") + 1
-    unsigned = F.col("from_peer").isNull() & F.col("event").isin(*FRAME_EVENTS)
+    framed = F.col("event").isin(*FRAME_EVENTS)
+    lacks = {f"lacks_{name}": F.col(name).isNull() & framed for name in OF_FRAMES}
     runs = frame.groupBy("run").agg(
         F.count("*").alias("rows"),
         span.alias("span"),
-        F.min(F.when(unsigned, F.col("seq"))).alias("unsigned"),
+        *(F.min(F.when(those, F.col("seq"))).alias(name) for name, those in lacks.items()),
         *nulls,
     )
     told_of = runs.agg(
-        F.min(F.when(F.col("unsigned").isNotNull(), F.struct("run", "unsigned"))).alias("unsigned"),
+        *(
+            F.min(F.when(F.col(name).isNotNull(), F.struct("run", name))).alias(name)
+            for name in lacks
+        ),
         F.sum("rows").alias("rows"),
         F.min(F.when(F.col("rows") > F.col("span"), F.col("run"))).alias("twice"),
         *(F.sum(f"no_{name}").alias(f"no_{name}") for name in REQUIRED),
@@ -115,8 +119,9 @@ def _open_url(spark: SparkSession, url: str) -> Trace:
     for name in REQUIRED:
         if told_of[f"no_{name}"]:
             refuse_nulls(url, name, told_of[f"no_{name}"])
-    if told_of["unsigned"] is not None:
-        refuse_unsigned(url, *told_of["unsigned"])
+    for name in OF_FRAMES:
+        if told_of[f"lacks_{name}"] is not None:
+            refuse_frame(url, name, *told_of[f"lacks_{name}"])
     if told_of["twice"] is not None:
         raise AnalysisError(f"{url}: run {told_of['twice']}: column seq has a number twice")
     return Trace(frame=frame, rows=told_of["rows"], chunks=Chunks.of(told_of["rows"]))

@@ -1,7 +1,8 @@
 """What is checked of a trace on disk before anybody asks it something.
 
 That there is one, the schema's version and columns, that no column that may not be null is, that
-every frame has an author, and that the rows are in order of `(run, seq)` without doubles. The
+every frame has an author and a number, and that the rows are in order of `(run, seq)` without
+doubles. The
 footers tell most of it; for the rest a few short columns are read. Each fault gives one line that
 names file and column.
 """
@@ -19,11 +20,16 @@ import pyarrow.compute as pc
 from .files import TraceFileError, batches, open_file, trace_files
 from .schema import COLUMNS, FRAME_EVENTS
 
-__all__ = ["REQUIRED", "Checked", "checked", "refuse_nulls", "refuse_unsigned"]
+__all__ = ["OF_FRAMES", "REQUIRED", "Checked", "checked", "refuse_frame", "refuse_nulls"]
 
 REQUIRED: tuple[str, ...] = tuple(column.name for column in COLUMNS if not column.nullable)
+OF_FRAMES = {
+    "from_peer": "a frame's row says who sent it",
+    "frame_id": "a frame's row has the number by which all rows of the frame are known; in a"
+    " capture its seq will do",
+}
+"""Columns that other rows need not have, and frames' rows must: why."""
 _ORDER = ("run", "seq", "t_us", "connection")
-_AUTHOR = ("run", "seq", "event", "from_peer")
 
 Connections = Counter[tuple[str, str | None]]
 """By run and connection how many rows it has; None is the name of those that concern none."""
@@ -50,7 +56,7 @@ def checked(path: str | Path, *, rows: bool = True) -> Checked:
     Args:
         path: the file or folder.
         rows: read a few columns of every row too, to be sure of their order, and that a frame has
-            an author.
+            an author and a number.
 
     Raises:
         TraceFileError: it is no trace, or a faulty one.
@@ -69,11 +75,10 @@ def refuse_nulls(where: Path | str, name: str, count: int) -> None:
     raise TraceFileError(f"{where}: column {name} is null in {count} rows, and may never be")
 
 
-def refuse_unsigned(where: Path | str, run: str, seq: int) -> None:
-    """Raises a `TraceFileError`: a frame without an author."""
+def refuse_frame(where: Path | str, name: str, run: str, seq: int) -> None:
+    """Raises a `TraceFileError`: a frame without what `OF_FRAMES` asks for."""
     raise TraceFileError(
-        f"{where}: run {run}: column from_peer is null at seq {seq}, and a frame's row says who "
-        "sent it"
+        f"{where}: run {run}: column {name} is null at seq {seq}, and {OF_FRAMES[name]}"
     )
 
 
@@ -102,18 +107,19 @@ def _nulls_told(metadata: Any, number: int, name: str) -> int | None:
 
 
 def _check_rows(files: list[Path]) -> Connections:
-    """What the footers do not tell: authors of frames, the order of rows, and whose they are."""
+    """What the footers do not tell: what frames lack, the order of rows, and whose they are."""
     last: dict[str, tuple[int, int]] = {}
     connections: Connections = Counter()
     for file in files:
-        _check_authors(file)
+        for name in OF_FRAMES:
+            _check_frames(file, name)
         for batch in batches(file, _ORDER, size=1 << 20, words=("connection",)):
             _check_order(file, batch, last, connections)
     return connections
 
 
-def _check_authors(file: Path) -> None:
-    """No frame without `from_peer`, which other rows need not have.
+def _check_frames(file: Path, name: str) -> None:
+    """No frame without what is in this column, which other rows need not have.
 
     Only row groups with a null in it are looked at, and in columns of a few words each.
     """
@@ -122,14 +128,15 @@ def _check_authors(file: Path) -> None:
     groups = [
         number
         for number in range(metadata.num_row_groups)
-        if _nulls_told(metadata, number, "from_peer") != 0
+        if _nulls_told(metadata, number, name) != 0
     ]
-    for batch in batches(file, _AUTHOR, groups=groups, words=("event", "from_peer")):
-        runs, seqs, event, author = batch.columns
+    columns = ("run", "seq", "event", name)
+    for batch in batches(file, columns, groups=groups, words=("event", "from_peer")):
+        runs, seqs, event, found = batch.columns
         frames = pc.is_in(event, pa.array(FRAME_EVENTS))
-        at = pc.index(pc.and_(frames, pc.is_null(author)), True).as_py()
+        at = pc.index(pc.and_(frames, pc.is_null(found)), True).as_py()
         if at >= 0:
-            refuse_unsigned(file, runs[at].as_py(), seqs[at].as_py())
+            refuse_frame(file, name, runs[at].as_py(), seqs[at].as_py())
 
 
 def _check_order(

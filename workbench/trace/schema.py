@@ -148,7 +148,7 @@ COLUMNS: tuple[Field, ...] = (
         "frame_id",
         "int64",
         "the same in the `sent` and the `received` row of one frame; in flight while only the first"
-        " exists",
+        " exists; set on frame rows",
     ),
     _column("from_peer", "string", "who sent this frame: `client` or `broker`; set on frame rows"),
     _column(

@@ -81,6 +81,21 @@ def lowered_credit():
 
 
 @cache
+def narrow_window():
+    """A publisher that ignores its session window: the broker takes 3 frames and no more."""
+    rows = acted("credit", "rmq4.3", {"messages": 0, "publisher": "visible"},
+                 ("publish", {"count": 20}))  # fmt: skip
+    found = []
+    for row in rows:
+        fields = row.frame
+        if row.kind in ("begin", "flow") and row.from_peer == "broker":
+            told = fields.get("next_incoming_id") and 0
+            fields = {**fields, "incoming_window": 3, "next_incoming_id": told}
+        found.append(dataclasses.replace(row, frame=fields, run="narrow"))
+    return found
+
+
+@cache
 def settled_late():
     """A consumer settles messages whose link is gone, and comes back: rows by name."""
     found = {}

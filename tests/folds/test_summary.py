@@ -6,7 +6,15 @@ from itertools import pairwise
 
 import pytest
 
-from tests.analysis.runs import CAPTURES, capture_rows, lossy, lowered_credit, torn, without
+from tests.analysis.runs import (
+    CAPTURES,
+    capture_rows,
+    lossy,
+    lowered_credit,
+    narrow_window,
+    torn,
+    without,
+)
 from workbench import folds, serial
 from workbench.capture.importer import import_capture
 from workbench.scenarios import run
@@ -89,7 +97,7 @@ def test_the_advice_tells_who_waited_how_long_why_and_what_to_change(
         {
             "link": "l", "link_sender": "broker", "stalls": 2, "longest_us": longest_us,
             "longest_brake": brake, "longest_seq": 9, "first_seq": 5, "at_zero_us": 10_000,
-            "lasted_us": 20_000, "violations": violations,
+            "lasted_us": 20_000, "violations": violations, "beyond_window": 0,
         }
     )  # fmt: skip
     assert text in said
@@ -117,7 +125,7 @@ def test_a_wait_that_goes_on_after_the_last_frame_is_no_share_of_what_lies_befor
         {
             "link": "l", "link_sender": "broker", "stalls": 1, "longest_us": 25_000,
             "longest_brake": "link-credit", "longest_seq": 9, "first_seq": 5,
-            "at_zero_us": 10_000, "lasted_us": 1_000_000, "violations": 0,
+            "at_zero_us": 10_000, "lasted_us": 1_000_000, "violations": 0, "beyond_window": 0,
         }
     )  # fmt: skip
     assert said.startswith("The broker waited 25 ms for credit")
@@ -188,6 +196,20 @@ def test_numbers_half_a_circle_apart_stop_no_question():
     ):  # fmt: skip
         question(rows)
     assert folds.violations(rows)
+
+
+@pytest.mark.parametrize("captured", [False, True])
+def test_who_ignores_a_closed_window_is_told_so(captured):
+    """Of a window of 3 frames 17 of 20 are beyond; none is beyond the credit."""
+    rows = narrow_window()
+    if captured:
+        rows = [replace(row, event="observed") for row in rows if row.event == "sent"]
+    link = only(folds.summarise(rows), link_sender="client")
+    assert (link.messages, link.violations, link.beyond_window) == (20, 0, 17)
+    assert link.advice == (
+        "The client sent 17 frames beyond the session window, which 2.5.6 forbids. Correct how it"
+        " counts the window."
+    )
 
 
 def test_credit_lowered_while_messages_fly_accuses_nobody():

@@ -103,6 +103,7 @@ SUMMARY = _answer(
     ("longest_brake", _TEXT, "what held it then"),
     ("longest_seq", _LONG, "the row where that began"),
     ("violations", _LONG, "deliveries that were certainly begun without credit"),
+    ("beyond_window", _LONG, "transfer frames that were certainly sent beyond the window"),
 )
 WINDOWS = _answer(
     *LINK_KEY[:3],

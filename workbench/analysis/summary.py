@@ -15,11 +15,17 @@ from .compose import Transformer, typed
 from .counting import counted
 from .endpoint_view import seen, spoken
 from .links import by_user, link_names, link_rows
-from .readings import links_read
+from .readings import links_read, sessions_read
 from .schemas import LINK, SUMMARY, TRACE
 from .segmented_scan import checkpointed, segmented_scan
 from .stalls import stalls
-from .violations import beyond_credit, excused
+from .violations import (
+    BEYOND_CREDIT,
+    BEYOND_WINDOW,
+    beyond_credit,
+    beyond_window,
+    excused,
+)
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -29,7 +35,7 @@ __all__ = ["summary"]
 
 @typed(TRACE, SUMMARY)
 def summary(chunks: Chunks = Chunks()) -> Transformer:  # noqa: B008
-    """Gives one row for each link: messages, time at zero credit, longest stall, violations.
+    """Gives one row for each link: messages, time at zero credit, longest stall, broken rules.
 
     Args:
         chunks: how the trace is cut; see `reading.open_trace`.
@@ -63,11 +69,19 @@ def summary(chunks: Chunks = Chunks()) -> Transformer:  # noqa: B008
             F.count("*").alias("stalls"),
             F.max(F.struct(long, (-F.col("seq")).alias("seq"), "brake")).alias("longest"),
         )
+        views = seen(trace)
+        breaches = beyond_credit(links_read(views, chunks), chunks).union(
+            beyond_window(sessions_read(views, chunks), chunks)
+        )
+        what = F.col("what")
         broken = (
-            excused(beyond_credit(links_read(seen(trace), chunks), chunks), trace)
+            excused(breaches, trace)
             .where("certain")
             .groupBy(*LINK)
-            .agg(F.count("*").alias("violations"))
+            .agg(
+                F.count(F.when(what == BEYOND_CREDIT, 1)).alias("violations"),
+                F.count(F.when(what == BEYOND_WINDOW, 1)).alias("beyond_window"),
+            )
         )
         return _beside(_beside(links, held), broken).select(
             *LINK,
@@ -79,7 +93,7 @@ def summary(chunks: Chunks = Chunks()) -> Transformer:  # noqa: B008
             F.coalesce(F.col("longest.longest_us"), F.lit(0)).alias("longest_us"),
             F.col("longest.brake").alias("longest_brake"),
             (-F.col("longest.seq")).alias("longest_seq"),
-            F.coalesce("violations", F.lit(0)).alias("violations"),
+            *(F.coalesce(each, F.lit(0)).alias(each) for each in ("violations", "beyond_window")),
         )
 
     return transform

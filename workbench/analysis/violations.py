@@ -21,11 +21,16 @@ from .segmented_scan import segmented_scan
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
-__all__ = ["beyond_credit", "excused", "violations", "violations_of"]
+__all__ = [
+    "BEYOND_CREDIT", "BEYOND_WINDOW", "beyond_credit", "beyond_window", "excused", "violations",
+    "violations_of",
+]  # fmt: skip
+
+BEYOND_CREDIT, BEYOND_WINDOW = "beyond-credit", "beyond-window"
 
 CLAUSES = {
-    "beyond-credit": "2.6.7",
-    "beyond-window": "2.5.6",
+    BEYOND_CREDIT: "2.6.7",
+    BEYOND_WINDOW: "2.5.6",
     "delivery-id-missing": "2.7.5",
     "delivery-id-order": "2.6.12",
     "id-never-sent": "2.5.6",
@@ -72,7 +77,7 @@ def violations_of(
     """The answer, from what `readings` gives."""
     found = [
         beyond_credit(links, chunks),
-        _beyond(sessions, F.col("sends"), "beyond-window", chunks),
+        beyond_window(sessions, chunks),
         *_numbers(links, chunks),
         _never_sent(sessions),
         _handles(rows, chunks),
@@ -86,7 +91,12 @@ def violations_of(
 
 def beyond_credit(links: DataFrame, chunks: Chunks) -> DataFrame:
     """Of the answer the messages that begin without credit, from what `links_read` gives."""
-    return _beyond(_before_flow(senders(links)), F.col("begins"), "beyond-credit", chunks)
+    return _beyond(_before_flow(senders(links)), F.col("begins"), BEYOND_CREDIT, chunks)
+
+
+def beyond_window(sessions: DataFrame, chunks: Chunks) -> DataFrame:
+    """The transfer frames beyond their session's window, from what `sessions_read` gives."""
+    return _beyond(sessions, F.col("sends"), BEYOND_WINDOW, chunks)
 
 
 def _breach(

@@ -15,7 +15,7 @@ from .channels import carried
 from .credit import SENDER, credit_rows
 from .stalls import Stall, stalls
 from .vantage import LinkKey, is_set
-from .violations import BEYOND_CREDIT, violations
+from .violations import BEYOND_CREDIT, BEYOND_WINDOW, violations
 
 __all__ = ["LinkSummary", "advice", "summaries", "summarise"]
 
@@ -35,6 +35,7 @@ class LinkSummary:
         longest_brake: what held it then; None without a stall.
         longest_seq: the row where that began.
         violations: deliveries that were certainly begun without credit [2.6.7].
+        beyond_window: transfer frames that were certainly sent beyond the session's window [2.5.6].
         advice: who waited, how long, why, and what to change.
     """
 
@@ -53,6 +54,7 @@ class LinkSummary:
     longest_brake: str | None = None
     longest_seq: int | None = None
     violations: int = 0
+    beyond_window: int = 0
     advice: str = ""
 
     def as_dict(self) -> dict[str, Any]:
@@ -129,8 +131,9 @@ def summaries(
             link.longest_brake, link.longest_seq = stall.brake, stall.seq
     for breach in broken:
         link = found.get(tuple(breach[name] for name in LinkKey._fields))
-        if link is not None and breach["what"] == BEYOND_CREDIT and breach["certain"]:
-            link.violations += 1
+        if link is not None and breach["certain"]:
+            link.violations += breach["what"] == BEYOND_CREDIT
+            link.beyond_window += breach["what"] == BEYOND_WINDOW
     for link in found.values():
         link.advice = advice(link.as_dict())
     return sorted(found.values(), key=lambda link: tuple(map(str, link.as_dict().values()))[:6])
@@ -210,12 +213,21 @@ def advice(link: Mapping[str, Any]) -> str:
         link: the columns of a `LinkSummary`; of Spark's answer, too.
     """
     sender, brake = link["link_sender"] or "sender", link["longest_brake"]
+    wrong = []
     if link["violations"]:
         begun = counted(link["violations"], "delivery", "deliveries")
-        return (
+        wrong.append(
             f"The {sender} began {begun} without credit, which 2.6.7 forbids. Correct how it counts"
             " its credit."
         )
+    if link["beyond_window"]:
+        sent = counted(link["beyond_window"], "frame")
+        wrong.append(
+            f"The {sender} sent {sent} beyond the session window, which 2.5.6 forbids. Correct how"
+            " it counts the window."
+        )
+    if wrong:
+        return " ".join(wrong)
     if brake is None or not link["longest_us"]:  # a wait that took no time is none
         return "Nothing that is known to have been ready had to wait."
     waited, why, change = _WAITED[brake]

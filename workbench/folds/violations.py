@@ -11,10 +11,10 @@ from workbench.trace.schema import LOSSES, Row, other_peer
 from .counters import Counters
 from .vantage import End, LinkKey, ends, is_set, link_key, value
 
-BEYOND_CREDIT, NO_ANSWER = "beyond-credit", "no-answer"
+BEYOND_CREDIT, BEYOND_WINDOW, NO_ANSWER = "beyond-credit", "beyond-window", "no-answer"
 CLAUSES = {
     BEYOND_CREDIT: "2.6.7",
-    "beyond-window": "2.5.6",
+    BEYOND_WINDOW: "2.5.6",
     "delivery-id-missing": "2.7.5",
     "delivery-id-order": "2.6.12",
     "id-never-sent": "2.5.6",
@@ -86,7 +86,7 @@ def _counted(end: End) -> Iterator[dict[str, Any]]:
             continue
         if step.window_over is not None:
             sure = end.own or step.window_over_furthest is not None
-            yield _breach(row, "beyond-window", by=step.window_over, certain=sure)
+            yield _breach(row, BEYOND_WINDOW, by=step.window_over, certain=sure)
         if not step.begins:
             number = value(row, "delivery_id")
             if step.link is not None and number is not None:

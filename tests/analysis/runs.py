@@ -81,6 +81,18 @@ def lowered_credit():
 
 
 @cache
+def cut_credit():
+    """A client grants RabbitMQ 10, and 2 at once: the queue has been asked for 10 by then."""
+    granted = run("credit", "rmq4.3", {"messages": 12}).act_each([("grant", {"link_credit": 10})])
+    flow = next(row.seq for row in granted.rows[granted.start_seq :]
+                if (row.kind, row.event) == ("flow", "sent") and row.link)  # fmt: skip
+    return [
+        dataclasses.replace(row, run="cut")
+        for row in granted.act(flow, "grant", link_credit=2).rows
+    ]
+
+
+@cache
 def narrow_window():
     """A publisher that ignores its session window: the broker takes 3 frames and no more."""
     rows = acted("credit", "rmq4.3", {"messages": 0, "publisher": "visible"},

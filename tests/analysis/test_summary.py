@@ -8,7 +8,7 @@ from workbench.analysis.chunks import Chunks
 from workbench.analysis.summary import summary
 
 from .made import made_rows
-from .runs import all_rows, lowered_credit, narrow_window, torn
+from .runs import all_rows, cut_credit, lowered_credit, narrow_window, torn
 
 KEY = ("run", "connection", "session", "link", "link_sender", "attach_no")
 
@@ -17,7 +17,7 @@ KEY = ("run", "connection", "session", "link", "link_sender", "attach_no")
 def test_both_say_the_same_of_every_link(as_trace):
     """Of scenarios, captures and runs that are spoiled, one whose credit is lowered among them."""
     rows = [
-        *all_rows(), *lowered_credit(), *narrow_window(), *torn(0), *torn(3),
+        *all_rows(), *lowered_credit(), *cut_credit(), *narrow_window(), *torn(0), *torn(3),
         *made_rows(seed=0, runs=8),
     ]  # fmt: skip
     beyond = [one for one in folds.violations(rows) if one["what"] == "beyond-credit"]

@@ -9,6 +9,7 @@ import pytest
 from tests.analysis.runs import (
     CAPTURES,
     capture_rows,
+    cut_credit,
     lossy,
     lowered_credit,
     narrow_window,
@@ -19,6 +20,7 @@ from workbench import folds, serial
 from workbench.capture.importer import import_capture
 from workbench.scenarios import run
 from workbench.scenarios.big_trace import episodes
+from workbench.trace.schema import Row
 from workbench.trace.words import duration
 
 
@@ -230,3 +232,41 @@ def test_credit_lowered_while_messages_fly_accuses_nobody():
     link = only(folds.summarise(less), link_sender="broker")
     assert link.violations == link.messages - 2
     assert f"began {link.violations} deliveries without credit" in link.advice
+
+
+@pytest.mark.parametrize("vantage", ["own", "broker's", "client's"])
+def test_a_flow_that_rabbitmq_has_put_aside_accuses_nobody(vantage):
+    """It heard of the lower credit, and heeds it when its queue has answered; no frame tells."""
+    rows = cut_credit()
+    if vantage != "own":
+        wanted = {"broker's": {"client": "received", "broker": "sent"},
+                  "client's": {"client": "sent", "broker": "received"}}[vantage]  # fmt: skip
+        rows = [replace(row, event="observed") for row in rows
+                if wanted.get(row.from_peer) == row.event]  # fmt: skip
+    beyond = [one for one in folds.violations(rows) if one["what"] == "beyond-credit"]
+    assert [one["by"] for one in beyond] == list(range(1, 9))
+    assert not any(one["certain"] for one in beyond)
+    link = only(folds.summarise(rows), link_sender="broker")
+    assert (link.messages, link.violations) == (10, 0)
+    assert "without credit, which" not in link.advice
+
+
+def test_what_was_granted_before_the_trace_began_accuses_nobody():
+    """A limit that is lowered in the first flow there is may have been higher before."""
+    told = {"handle": 0, "delivery_count": 5, "incoming_window": 100}
+    frames = (
+        ("client", "flow", {**told, "next_outgoing_id": 5}),
+        ("broker", "flow", {**told, "next_incoming_id": 5, "incoming_window": 0,
+                            "link_credit": 0}),
+        ("client", "transfer", {"handle": 0, "delivery_id": 5}),
+    )  # fmt: skip
+    rows = [
+        Row(
+            run="late", seq=seq, t_us=seq, vantage="wire", event="observed", protocol="amqp-1.0",
+            frame_id=seq, from_peer=peer, connection="c1", session=1, link="l",
+            link_sender="client", attach_no=1, kind=kind, frame=frame,
+        )
+        for seq, (peer, kind, frame) in enumerate(frames)
+    ]  # fmt: skip
+    found = {one["what"]: one["certain"] for one in folds.violations(rows)}
+    assert found == {"beyond-credit": False, "beyond-window": False}

@@ -134,8 +134,8 @@ def _limited(read: DataFrame, heard: Column) -> DataFrame:
     Columns: `count` and `count_before` (D or N), `left` and `left_before` (credit or window),
     `over` (by how many one more, just before the row, would have been beyond the limit; null if it
     was allowed), `raises` (the row raises the limit), `moved` (by how much, of rows that grant;
-    null where either limit is unknown), `limited` (the row grants, and its limit is known). What is
-    not known is null.
+    null where either limit is unknown), `limited` (the row grants, and its limit is known),
+    `started` (the number with which the sender began was seen). What is not known is null.
     """
     # Right before the row, the sum is without what the row itself adds.
     if "ends" in read.columns:
@@ -174,6 +174,7 @@ def _limited(read: DataFrame, heard: Column) -> DataFrame:
             "raises": F.coalesce(heard & raises, F.lit(False)),
             "moved": F.when(heard, moved),
             "limited": heard & base.isNotNull(),
+            "started": started.isNotNull(),
         }
     ).drop("now_base", "was_base", "now_initial", "was_initial")
 

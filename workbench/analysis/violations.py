@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as F
 
+from workbench.trace.schema import CLIENT
+
 from . import serials
 from .chunks import Chunks
 from .compose import Transformer, typed
@@ -91,12 +93,15 @@ def violations_of(
 
 def beyond_credit(links: DataFrame, chunks: Chunks) -> DataFrame:
     """Of the answer the messages that begin without credit, from what `links_read` gives."""
-    return _beyond(_before_flow(senders(links)), F.col("begins"), BEYOND_CREDIT, chunks)
+    # RabbitMQ puts a flow aside while its queue has not answered the one before.
+    heeds = F.col("own") & (F.col(VIEW) == CLIENT)
+    links = _before_flow(senders(links))
+    return _beyond(links, F.col("begins"), heeds, BEYOND_CREDIT, chunks)
 
 
 def beyond_window(sessions: DataFrame, chunks: Chunks) -> DataFrame:
     """The transfer frames beyond their session's window, from what `sessions_read` gives."""
-    return _beyond(sessions, F.col("sends"), BEYOND_WINDOW, chunks)
+    return _beyond(sessions, F.col("sends"), F.col("own"), BEYOND_WINDOW, chunks)
 
 
 def _breach(
@@ -121,16 +126,17 @@ def _before_flow(links: DataFrame) -> DataFrame:
     return links.withColumn("over", F.coalesce("over", F.when(unspoken, F.col("number"))))
 
 
-def _beyond(read: DataFrame, sends: Column, what: str, chunks: Chunks) -> DataFrame:
+def _beyond(read: DataFrame, sends: Column, heeds: Column, what: str, chunks: Chunks) -> DataFrame:
     """What goes out beyond its limit.
 
-    It is certain where it is beyond the furthest limit so far as well: from move to move of the
-    limit the sum tells where it stands, and its peak where it stood furthest.
+    It is certain where the sender heeds each limit as soon as its row comes, or where it is beyond
+    the furthest limit so far as well: from move to move of the limit the sum tells where it stands,
+    and its peak where it stood furthest.
     """
     over = F.when(sends, F.col("over"))
     rows = read.withColumn("over", over).where(over.isNotNull() | F.col("moved").isNotNull())
     read = segmented_scan(rows, chunks, count=F.col("moved"), peak=True).where("over is not null")
-    certain = F.col("own") | (F.col("over") > F.col("peak") - F.col("n"))
+    certain = heeds | (F.col("started") & (F.col("over") > F.col("peak") - F.col("n")))
     return _breach(read, what, "over", certain)
 
 

@@ -104,8 +104,8 @@ class Limit:
 
     @property
     def over_furthest(self) -> int | None:
-        """The same for the furthest limit there ever was."""
-        return _beyond(self._at, self._furthest)
+        """The same for the furthest limit there ever was; None, too, if the start was not seen."""
+        return None if self.started is None else _beyond(self._at, self._furthest)
 
     def ahead(self, number: int) -> int | None:
         """How far a number is ahead of the count; None if the count is not known."""

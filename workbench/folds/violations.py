@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from workbench import serial
-from workbench.trace.schema import LOSSES, Row, other_peer
+from workbench.trace.schema import CLIENT, LOSSES, Row, other_peer
 
 from .counters import Counters
 from .vantage import End, LinkKey, ends, is_set, link_key, value
@@ -97,7 +97,9 @@ def _counted(end: End) -> Iterator[dict[str, Any]]:
         if step.link is not None:
             current[step.link.key] = value(row, "delivery_id")
         if step.over is not None:
-            sure = end.own or step.over_furthest is not None
+            # RabbitMQ puts a flow aside while its queue has not answered the one before.
+            heeds = end.own and end.peer == CLIENT
+            sure = heeds or step.over_furthest is not None
             yield _breach(row, BEYOND_CREDIT, by=step.over, certain=sure)
         yield from _numbered(row, last_id)
 

@@ -522,7 +522,7 @@ def _vantage(seen: _Connection) -> Iterator[Finding]:
             "vantage",
             "when an end sent a frame, and when it took one in",
             "one place has logged them: t_us is when a frame passed there, so an end that seems to"
-            " ignore a flow may not have it yet",
+            " ignore a flow may not have it yet, or, like RabbitMQ, have put it aside",
         )
         return
     if len(loggers) == 1:

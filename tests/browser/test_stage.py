@@ -339,6 +339,30 @@ def test_where_a_flow_will_put_the_limit_is_not_shown_while_a_question_is_open(o
     assert page.get_by_text("will set the limit here").count() == 1
 
 
+def seen_through(page, end: str, dashes: str) -> bool:
+    """Whether the words at an end's band look other without the line that crosses them."""
+    line = page.locator(dashes).last
+    x = line.bounding_box()["x"]
+    box = page.locator(f".wst-picture text.c-{end}", has_text="· limit").bounding_box()
+    assert box["x"] < x < box["x"] + box["width"]
+    there = page.screenshot(clip=box)
+    line.evaluate("one => one.remove()")
+    return page.screenshot(clip=box) != there
+
+
+def test_a_dashed_line_goes_behind_the_words_at_a_band(opened):
+    """Where a flow in flight will put the limit, and where a knob that is being turned would."""
+    page = opened("crossing", reduced_motion="reduce")
+    seek(page, page.evaluate("stage.scene.ends") - 0.1)
+    assert not seen_through(page, "snd", "g[class=fade] line.dashes")
+    page = opened("credit", reduced_motion="reduce")
+    page.evaluate("stage.set(stage.run.steps.length - 1)")
+    page.locator(".knob[data-knob=grant]").focus()
+    page.keyboard.press("ArrowUp")
+    page.keyboard.press("ArrowUp")
+    assert not seen_through(page, "rcv", "line.k-rcv.dashes")
+
+
 # -- time ----------------------------------------------------------------------------------------
 
 

@@ -456,7 +456,7 @@ function numberLine(view, line, top, height) {
     kids.push(mark);
     said2.push(words);
   });
-  kids.push(aims(view, line, s, y), said2, preview(view, line, state, s, y));
+  kids.push(aims(view, line, s, y), preview(view, line, state, s, y), said2);
   return G({ key: `line ${line.id}`, role: "group", "aria-label": line.unit }, kids);
 }
 function axis(view, line, s, y, state) {
@@ -547,7 +547,10 @@ function band(view, { key, c, name, word, limit, modulo, now, s, y, up, axis: ro
     inPast && G({ class: "glide", style: at(b + 8, 0) }, R(0, y + 3, textWidth(bound2, 12, 650) + 8, high - 6, "f-panel", { rx: 4 }), T(4, middle, bound2, `s12 b n c-${c}`))
   ), beside(key, spot, words, middle, c)];
 }
-var beside = (key, spot, words, y, c) => spot && G({ key: `${key} ${spot.anchor}`, class: "glide", style: at(spot.x, 0) }, T(0, y, words, `s12 b n halo c-${c} ${spot.anchor === "end" ? "end" : ""}`));
+function beside(key, spot, words, y, c) {
+  const w = textWidth(words, 12, 650) + 4, end = spot?.anchor === "end";
+  return spot && G({ key: `${key} ${spot.anchor}`, class: "glide", style: at(spot.x, 0) }, R(end ? 2 - w : -2, y - 12, w, 16, "f-panel"), T(0, y, words, `s12 b n c-${c} ${end ? "end" : ""}`));
+}
 function theirs(view, line, state, s, y, rule) {
   const right = state.ends?.[line.ends[0].id]?.[1] ?? rule.limit, d = rule.limit - right, a = s.X(Math.min(right, rule.limit)), b = s.X(Math.max(right, rule.limit));
   const words = d > 0 ? phrase("too-many", { count: d }) : phrase("too-few", { count: -d }), w = textWidth(words, 12, 650) + 18, x = Math.max(a, Math.min((a + b) / 2 - w / 2, view.W - w - 8));

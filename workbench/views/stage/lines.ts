@@ -106,8 +106,8 @@ export function numberLine(view: View, line: Line, top: number, height: number):
     kids.push(mark);
     said.push(words);
   });
-  // No dashes through the words.
-  kids.push(aims(view, line, s, y), said, preview(view, line, state, s, y));
+  // Dashes go behind the words.
+  kids.push(aims(view, line, s, y), preview(view, line, state, s, y), said);
   return G({ key: `line ${line.id}`, role: "group", "aria-label": line.unit }, kids);
 }
 
@@ -198,8 +198,10 @@ function band(view: View, { key, c, name, word, limit, modulo, now, s, y, up, ax
     inPast && G({ class: "glide", style: at(b + 8, 0) }, R(0, y + 3, textWidth(bound, 12, 650) + 8, high - 6, "f-panel", { rx: 4 }), T(4, middle, bound, `s12 b n c-${c}`))), beside(key, spot, words, middle, c)];
 }
 
-const beside = (key: string, spot: Spot | null, words: string, y: number, c: string): Kid =>
-  spot && G({ key: `${key} ${spot.anchor}`, class: "glide", style: at(spot.x, 0) }, T(0, y, words, `s12 b n halo c-${c} ${spot.anchor === "end" ? "end" : ""}`));
+function beside(key: string, spot: Spot | null, words: string, y: number, c: string): Kid {
+  const w = textWidth(words, 12, 650) + 4, end = spot?.anchor === "end";
+  return spot && G({ key: `${key} ${spot.anchor}`, class: "glide", style: at(spot.x, 0) }, R(end ? 2 - w : -2, y - 12, w, 16, "f-panel"), T(0, y, words, `s12 b n c-${c} ${end ? "end" : ""}`));
+}
 
 /** A learner's rule beside the right one: its band, and how it differs on the line. */
 function theirs(view: View, line: Line, state: LineState, s: Scale, y: Rows, rule: { at: number; limit: number }): VNode {

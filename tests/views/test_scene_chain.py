@@ -121,3 +121,29 @@ def test_what_nobody_will_read_waits_in_the_socket_at_the_end() -> None:
     held = flooded.then("hold", direction="c2b", connection="c1").then("publish", count=5)
     doc, _ = made(held)
     assert not any("waits" in frame for frame in doc["branches"][0]["frames"])
+
+
+def waits(played: Any) -> list[str]:
+    """What the reader's box says of its socket, at each step."""
+    return [" ".join(state["nodes"]["reader:c1"]["facts"]) for state in made(played)[1]]
+
+
+def test_what_a_hand_holds_does_not_wait_in_the_socket() -> None:
+    """It comes there when the hand lets go; what had come before stays, and is read."""
+    begun = run("chain", "rmq4.3", {**SMALL, "pause_us": 20})
+    gate = {"direction": "c2b", "connection": "c1"}
+    held = begun.then("hold", **gate).then("publish", count=3)
+    assert {*waits(held), *waits(held.then("release", **gate, count=2))} == {""}
+
+    flooded = begun.act_each(["stall", ("publish", {"count": 80})])
+    closed = flooded.then("hold", **gate).then("publish", count=5)
+    publishes = [row.event for row in closed.rows if row.kind == "basic.publish"]
+    unread = publishes.count("sent") - publishes.count("received")
+    on_the_wire = closed.world.wires["c1"].overview()["c2b_held"]  # each is followed by its header
+    assert isinstance(on_the_wire, int)
+    assert waits(closed)[-1] == f"{unread - on_the_wire // 2} wait"
+    assert waits(closed.then("resume"))[-1] == ""
+    assert waits(closed.then("release", **gate))[-1] == f"{unread} wait"
+    doc, _ = made(closed.then("release", **gate))
+    drawn = [frame for frame in doc["branches"][0]["frames"] if frame["path"][-1][1] < 1]
+    assert all("waits" in frame for frame in drawn)

@@ -11,6 +11,7 @@ from bisect import bisect_right
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from math import inf
 from typing import Any
 
 from workbench.scenarios.action import Value
@@ -33,7 +34,6 @@ MOST_DOTS = 4
 MOST_WAITING = 8  # marks at the end of a socket
 TONES = 3  # that the stage has
 _IN_SOCKET = 0.98  # part of its way at which a frame waits for the reader
-_FREE = 2  # points of a way on which nothing holds a frame
 _INSIDE_MS = 0.001  # rows of one microsecond are drawn so close together
 TITLES = {AMQP_0_9_1: "AMQP 0-9-1", AMQP_1_0: "AMQP 1.0"}
 # Columns from 0: client, reader, channels, queues, message store.
@@ -78,7 +78,7 @@ class Socket:
         read: how many of them the reader has taken.
     """
 
-    came_us: list[int] = field(default_factory=list)
+    came_us: list[float] = field(default_factory=list)
     marks: list[tuple[str, int, bool]] = field(default_factory=list)
     read: int = 0
 
@@ -166,8 +166,8 @@ class ChainPicture(LinkPicture):
                 )
         return found
 
-    def _straighten(self) -> dict[int, int]:
-        """Let frames arrive in the socket when they do, and wait there; gives when, by frame.
+    def _straighten(self) -> dict[int, float]:
+        """Let frames arrive in the socket when they do, and wait there; gives when, by frame, µs.
 
         What is on its way to a reader that has stopped for good has no row of its own when it
         comes, and may come after the last one: with the last row it waits.
@@ -178,39 +178,35 @@ class ChainPicture(LinkPicture):
             if flight.ended is not None and len(flight.path) == 2:
                 took = flight.path[1][0] - flight.path[0][0]
                 usual[way] = min(took, usual.get(way, took))
-        found: dict[int, int] = {}
-        unread = self._unread()
+        found: dict[int, float] = {}
+        stopped = self._stopped()
         for flight in self.walk.flights:
             way = flight.row.connection, flight.row.from_peer
-            if way not in usual or flight.row.connection not in self._sockets:
+            number = flight.row.frame_id
+            if number is None or way not in usual or flight.row.connection not in self._sockets:
                 continue
             begun, (end, part) = flight.path[0][0], flight.path[-1]
-            number, came_us = flight.row.frame_id, int(1000 * (begun + usual[way]))
-            if len(flight.path) == 2 and begun + usual[way] + _INSIDE_MS < end:
-                rests = [] if flight.ended is not None else [(end, _IN_SOCKET)]
-                came = (begun + usual[way], _IN_SOCKET)
-                flight.path[1:] = [came, *(rests or [(end, part)])]
-                if number is not None:
-                    self._waits[number] = came[0]
-            elif number in unread:
-                came_us = self.walk.rows[-1].t_us
-                self._waits[number] = came_us / 1000
-            if number is not None:
-                found[number] = came_us
+            came = flight.comes(begun + usual[way])
+            if came == inf:  # a hand holds it
+                found[number] = came
+                continue
+            unread = flight.ended is None and not flight.lost and way in stopped
+            if unread:
+                came = min(came, self.walk.times[-1])
+            if unread or came + _INSIDE_MS < end:
+                self._waits[number] = came
+            if came + _INSIDE_MS < end:
+                before = [point for point in flight.path[:-1] if point[0] <= came]
+                last = _IN_SOCKET if flight.ended is None else part
+                flight.path = [*before, (came, _IN_SOCKET), (end, last)]
+            found[number] = int(1000 * came)
         return found
 
-    def _unread(self) -> set[int]:
-        """Frames that fly to a reader that is stopped, and are held by no hand, at the end."""
+    def _stopped(self) -> set[tuple[str | None, str | None]]:
+        """Ways to a reader that reads nothing at the end."""
         told = {row.vantage: row.event for row in self.walk.rows
                 if row.event in ("block", "unblock")}  # fmt: skip
-        return {
-            flight.row.frame_id
-            for flight in self.walk.flights
-            if flight.ended is None and not flight.lost and flight.row.frame_id is not None
-            if flight.row.from_peer == CLIENT
-            if told.get(f"reader:{flight.row.connection}") == "block"
-            if len(flight.path) <= _FREE and flight.path[-1][0] <= self.walk.times[-1]
-        }
+        return {(name, CLIENT) for name in self._sockets if told.get(f"reader:{name}") == "block"}
 
     # -- rows -------------------------------------------------------------------------------
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, field, replace
+from math import inf
 
 from workbench.trace.braking import Braking, Held, links_of
 from workbench.trace.cut import Cut, Earlier
@@ -43,6 +44,7 @@ WAITS_AT = 0.86
 _SEEN_AT = 0.5  # where a captured frame is drawn
 _INSIDE_MS = 1e-5  # between two rows of one microsecond, so that what is drawn has an order
 _MOST_INSIDE = 99
+_MICROSECOND = 0.001
 
 Path = list[tuple[float, float]]
 
@@ -93,6 +95,7 @@ class Flight:
         begun, ended: places of the rows; `begun` is -1 for one that was in flight before the first
             row, `ended` is None for one that has not arrived.
         lost: its connection ended before it arrived.
+        held: when a hand took hold of it and when it let go, ms, in order.
     """
 
     row: Row
@@ -100,6 +103,17 @@ class Flight:
     begun: int
     ended: int | None = None
     lost: bool = False
+    held: Path = field(default_factory=list)
+
+    def comes(self, t: float) -> float:
+        """When it is there that would come at `t` if no hand held it, ms.
+
+        What would come in the microsecond of an act has not come.
+        """
+        for taken, let_go in self.held:
+            if taken < t + _MICROSECOND:
+                t = max(t, let_go)
+        return t
 
 
 def flights(
@@ -162,9 +176,9 @@ def flying_before(
         row = replace(known.get(frame.frame_id) or _bare(frame), t_us=frame.t_us)
         t = frame.t_us / 1000
         path = [(t, 0.0)]
+        flight = found[frame.frame_id] = Flight(row=row, path=path, begun=-1)
         if gates.flying.get(frame.frame_id):
-            path.append((t + _INSIDE_MS / 2, gate))
-        found[frame.frame_id] = Flight(row=row, path=path, begun=-1)
+            _gate(flight, t, {}, gate, holds=True)
     return found
 
 
@@ -203,7 +217,10 @@ def _gate(
     began, part = flight.path[-1]
     if not holds:
         flight.path.append((t, part))
-    elif part == 0.0 and (t <= began or gate < WAITS_AT):
+        flight.held[-1] = flight.held[-1][0], t
+        return
+    flight.held.append((t, inf))
+    if part == 0.0 and (t <= began or gate < WAITS_AT):
         # Its gate was closed when it was sent; or it is drawn, and nothing is held beyond it.
         flight.path.append((round(began + _INSIDE_MS / 2, 6), gate))
     else:

@@ -15,6 +15,7 @@ from tests.conftest import REPO
 from tests.views.stage_runs import RUNS
 from workbench import import_capture
 from workbench.scenarios import run
+from workbench.scenarios.branches import Branches
 from workbench.trace.cut import cut_rows
 from workbench.views import scene as scenes
 from workbench.views.scene_acts import parameter_docs
@@ -691,9 +692,9 @@ def test_a_run_is_begun_anew_from_the_form(opened):
     assert sent(page)[-1]["value"] == {one["id"]: one["given"] for one in given}
 
 
-def branch_of(scene: dict) -> dict:
-    """The branch of an act at the step where the lesson begins."""
-    keeps = scene["begin"] + 1
+def branch_of(scene: dict, keeps: int | None = None) -> dict:
+    """The branch of an act after so many steps; at the step where the lesson begins if None."""
+    keeps = scene["begin"] + 1 if keeps is None else keeps
     at = scene["branches"][0]["steps"][keeps - 1]["t"]
     step = {"t": at + 1, "sentence": "The learner has done it.", "mark": True, "mine": True}
     return {"id": 1, "parent": 0, "keeps": keeps, "at": at, "label": "credit 4", "frames": [],
@@ -738,6 +739,76 @@ def test_another_branch_is_shown_at_the_same_time_also_where_it_has_ended(opened
     ]  # fmt: skip
     page.locator("[data-branch='0'] path").first.click(force=True)
     assert page.evaluate("[stage.branch, stage.t]") == [0, scene["ends"]]
+
+
+def test_time_is_set_on_the_line_of_the_run_that_is_shown(opened):
+    """Also where that is drawn; the line of another branch shows that branch."""
+    page = opened("credit", reduced_motion="reduce")
+    line = page.locator("[data-branch='0'] .branch")
+    line.click()
+    half = page.evaluate("stage.scene.branches[0].steps[stage.scene.begin].t + stage.scene.ends")
+    assert page.evaluate("stage.t") == pytest.approx(half / 2, rel=0.05)
+    scene = scene_of("credit")
+    scene["branches"].append(branch_of(scene))
+    page = opened(scene, reduced_motion="reduce")
+    page.locator("[data-branch='1'] .branch").click()
+    assert page.evaluate("[stage.branch, stage.step]") == [1, scene["begin"]]
+    line.click()
+    assert page.evaluate("[stage.branch, stage.step]") == [0, scene["begin"]]
+    line.click()
+    assert page.evaluate("stage.t") == pytest.approx(half / 2, rel=0.05)
+
+
+@pytest.fixture(scope="module")
+def many_branches() -> dict:
+    """Five grants at one step, and a message published after each."""
+    tree = Branches(run("credit", parameters={"messages": 9}))
+    for credit in range(2, 7):
+        tree.select(0)
+        tree.act(26, "grant", link_credit=credit)
+        tree.act(len(tree.run.rows) - 1, "publish", count=1)
+    return scenes.SceneMaker(tree).scene()
+
+
+def test_no_branch_is_drawn_on_another(opened, many_branches):
+    """What begins where its parent ends goes on in its row; all else has a row of its own."""
+    page = opened(many_branches, reduced_motion="reduce")
+    boxes = page.locator("[data-branch] .branch").evaluate_all(
+        "all => all.map(one => one.getBoundingClientRect()).map(box => [box.y, box.x, box.right])"
+    )
+    rows: dict[int, list[tuple[float, float]]] = {}
+    for y, left, right in boxes:
+        rows.setdefault(round(y), []).append((left, right))
+    assert [len(one) for one in rows.values()] == [1, 2, 2, 2, 2, 2]
+    assert all(a[1] <= b[0] + 1 for a, b in (one for one in rows.values() if len(one) > 1))
+
+
+def test_of_many_branches_one_is_chosen_from_a_list(opened, many_branches):
+    """Rows of a few pixels are hard to hit; the list follows what is shown."""
+    page = opened(many_branches, width=640, reduced_motion="reduce")
+    listed = page.get_by_role("combobox", name="branches")
+    listed.select_option(label="7: grant 5")
+    assert page.evaluate("stage.branch") == 7
+    page.locator(".wst").focus()
+    page.keyboard.press("b")
+    assert listed.locator("option:checked").inner_text() == "8: publish 1"
+    assert page.evaluate(CUT_OFF) == {}
+    page = opened("crossing", width=640)
+    assert listed.count() == 0
+
+
+def test_what_is_shown_is_marked_where_it_happened(opened):
+    """Up to an act the steps of a branch are its parent's, and stand on its parent's line."""
+    scene = scene_of("credit")
+    steps = scene["branches"][0]["steps"]
+    scene["branches"].append(branch_of(scene, keeps=len(steps) - 8))
+    page = opened(scene, reduced_motion="reduce")
+    page.evaluate("stage.go(0, 1)")
+    rows = "all => all.map(one => one.getBoundingClientRect()).map(box => box.y + box.height / 2)"
+    given, own = page.locator("[data-branch] .branch").evaluate_all(rows)
+    marks = page.locator(".wst-line path.k-flow").evaluate_all(rows)
+    assert len(marks) > 2
+    assert marks == pytest.approx([given] * (len(marks) - 1) + [own], abs=1)
 
 
 @pytest.mark.slow

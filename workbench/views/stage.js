@@ -1142,7 +1142,7 @@ var SLOTS = 160;
 function sequence(view) {
   const { scene, run, t } = view, width = view.W - 26, high = 236, left = 96, lanes = (scene.lifelines ?? scene.nodes.map((node) => node.id)).map((id) => scene.nodes.find((node) => node.id === id)).filter((node) => node !== void 0);
   const flights = run.frames.slice(0, 200).map((frame) => frame.path[frame.path.length - 1][0] - frame.path[0][0]).filter((time) => time > 0).sort((a, b) => a - b), usual = flights[flights.length >> 1] ?? 10;
-  const span = usual * 4.6, from = Math.max(0, t - span * 0.74), per = (width - left - 12) / span, origin = Math.floor(from / span) * span, shift = per * (origin - from), X = (time) => left + per * (time - origin), now = X(t) + shift, Y = (id) => 32 + lanes.findIndex((node) => node.id === id) * (180 / Math.max(1, lanes.length - 1));
+  const span = usual * 4.6, from = Math.max(0, t - span * 0.74), per = (width - left - 12) / span, origin2 = Math.floor(from / span) * span, shift = per * (origin2 - from), X = (time) => left + per * (time - origin2), now = X(t) + shift, Y = (id) => 32 + lanes.findIndex((node) => node.id === id) * (180 / Math.max(1, lanes.length - 1));
   const labels = new Labels(width - shift, high), shown = new Set(lanes.map((node) => node.id)), drawn = [], texts = [], step = round(span / (width - left) * 90);
   labels.take(X(t) - 4, 0, X(t) + 4, high);
   let n = 0;
@@ -1355,7 +1355,7 @@ function help(view) {
 var ICONS = { back: "M4 3h2v10H4zM13 3v10L6.5 8z", play: "M4 2.5v11L13.5 8z", pause: "M4 3h3v10H4zM9 3h3v10H9z", on: "M10 3h2v10h-2zM3 3v10l6.5-5z", mark: "M2 3v10l5-5zM11.5 3.2L16 8l-4.5 4.8L7 8z" };
 var control = (ui, icon, label, off = false) => h("button", { key: ui, type: "button", class: `wst-b ${ui}`, "data-ui": ui, "aria-label": label, title: label, "aria-disabled": off ? "true" : null }, h("svg", { viewBox: "0 0 16 16", "aria-hidden": "true" }, h("path", { d: ICONS[icon] })));
 function transport(time) {
-  const { playing, slow, t, row: row2 } = time;
+  const { playing, slow, t, row: row2 } = time, rows2 = rowsOf(time);
   return h(
     "div",
     { class: "wst-time", key: "time", role: "toolbar", "aria-label": phrase("time") },
@@ -1364,33 +1364,57 @@ function transport(time) {
     control("on", "on", phrase("on")),
     control("mark", "mark", phrase("next-interesting")),
     time.chip && h("button", { key: "chip", type: "button", class: "wst-chip", "data-ui": "fold", "aria-expanded": String(!time.folded), title: phrase(time.folded ? "unfold" : "fold") }, `${time.folded ? "▸" : "▾"} ${time.chip}`),
-    h("div", { class: "wst-line", key: "line" }, timeline(time)),
+    Math.max(...rows2.values()) >= ROWS && branchList(time),
+    h("div", { class: "wst-line", key: "line" }, timeline(time, rows2)),
     h("div", { class: "wst-now", key: "now", style: `min-width:${Math.max(62, widest(time.ends))}px` }, ms(Math.max(0, t - time.zero)), h("small", {}, playing && slow ? phrase("slow-motion") : row2 !== void 0 ? phrase("row", { number: row2 }) : time.number < 1 ? phrase("set-up") : phrase("step", { number: time.number })))
   );
 }
 var timeToX = (time, t) => 8 + (time.width - 16) * clamp((t - time.from) / Math.max(time.ends - time.from, 1e-9), 0, 1);
 var xToTime = (time, x) => time.from + (time.ends - time.from) * clamp((x - 8) / (time.width - 16), 0, 1);
-var LANES = 4;
-function timeline(time) {
-  const { runs, run, curtain, uid, width } = time, X = (t) => timeToX(time, t), kids = [], rows2 = /* @__PURE__ */ new Map();
-  const lanes = Math.min(runs.size, LANES), apart = Math.min(16, 25 / Math.max(1, lanes - 1)), hit2 = Math.max(10, apart);
-  [...runs.keys()].forEach((id, i) => rows2.set(id, (runs.size > 1 ? 13 : 22) + (i ? 1 + (i - 1) % (LANES - 1) : 0) * apart));
+var ROWS = 3;
+var LEAST_HIT = 10;
+function origin(runs, branch) {
+  let found = branch;
+  while (found.parent !== null && found.keeps >= branch.keeps) found = runs.get(found.parent).branch;
+  return found === branch ? null : found;
+}
+function rowsOf(time) {
+  const found = /* @__PURE__ */ new Map(), taken = [];
+  for (const [id, { branch, ends }] of time.runs) {
+    const from = timeToX(time, branch.at), to = Math.max(timeToX(time, ends), from + LEAST_HIT);
+    let row2 = found.get(origin(time.runs, branch)?.id ?? id) ?? 0;
+    while (taken.some(([there, a, b]) => there === row2 && a < to && b > from + 1)) row2++;
+    found.set(id, row2);
+    taken.push([row2, from, to]);
+  }
+  return found;
+}
+var nameOf = ({ id, label }) => id ? phrase("branch-named", { number: id, act: label }) : label;
+function branchList({ runs, run }) {
+  return h("select", { key: "branches", class: "wst-branches", "data-ui": "branches", "aria-label": phrase("branches"), value: run.branch.id }, [...runs.values()].map(({ branch }) => h("option", { key: branch.id, value: branch.id, selected: branch === run.branch }, `${branch.id}: ${branch.label}`)));
+}
+function timeline(time, rows2) {
+  const { runs, run, curtain, uid, width } = time, X = (t) => timeToX(time, t), kids = [], last = Math.max(...rows2.values());
+  const apart = Math.min(16, 25 / Math.max(1, last)), hit2 = Math.max(LEAST_HIT, apart), Y = (id) => (last ? 13 : 22) + rows2.get(id) * apart;
+  const way = [];
+  for (let one = run.branch; one; one = origin(runs, one)) way.unshift(one);
   for (const { branch, ends } of runs.values()) {
-    const now = branch.id === run.branch.id, y2 = rows2.get(branch.id), parent = branch.parent === null ? y2 : rows2.get(branch.parent) ?? y2, x = X(branch.at), name = branch.id ? phrase("branch-named", { number: branch.id, act: branch.label }) : branch.label;
+    const y = Y(branch.id), parent = Y(origin(runs, branch)?.id ?? branch.id), x = X(branch.at), name = nameOf(branch), place = way.indexOf(branch), begins = `M${x} ${parent}${parent === y ? "" : `C${x + 5} ${parent} ${x + 2} ${y} ${x + 9} ${y}`}`;
     kids.push(G(
-      { key: `branch ${branch.id}`, class: "hit", "data-branch": branch.id, tabindex: runs.size > 1 ? 0 : null, role: runs.size > 1 ? "button" : null, "aria-label": name, "aria-pressed": runs.size > 1 ? String(now) : null },
+      { key: `branch ${branch.id}`, class: "hit", "data-branch": branch.id, tabindex: runs.size > 1 ? 0 : null, role: runs.size > 1 ? "button" : null, "aria-label": name, "aria-pressed": runs.size > 1 ? String(branch === run.branch) : null },
       h("title", {}, name),
-      P(`M${x} ${parent}${branch.parent === null ? "" : `C${x + 5} ${parent} ${x + 2} ${y2} ${x + 9} ${y2}`}H${X(ends)}`, `f-none round ${now ? "k-snd w4" : "k-line2 w2"}`),
-      R(x, y2 - hit2 / 2, Math.max(hit2, X(ends) - x), hit2, "f-none branch", { rx: 5 }),
-      branch.acts.map((act, i) => R(X(act.t) - 3.5, y2 - 3.5, 7, 7, now ? "f-rcv" : "f-line2", { key: `act ${i}`, rx: 1.5 }))
+      P(`${begins}H${X(ends)}`, "f-none round k-line2 w2"),
+      place >= 0 && P(`${begins}H${X(way[place + 1]?.at ?? ends)}`, "f-none round k-snd w4"),
+      R(x, y - hit2 / 2, Math.max(hit2, X(ends) - x), hit2, "f-none branch", { rx: 5 }),
+      branch.acts.map((act, i) => R(X(act.t) - 3.5, y - 3.5, 7, 7, place >= 0 ? "f-rcv" : "f-line2", { key: `act ${i}`, rx: 1.5 }))
     ));
   }
-  const y = rows2.get(run.branch.id);
-  let last = -Infinity;
-  for (const step of run.steps) {
-    const x = X(step.t);
-    if (!step.mark || step.t > curtain || step.t < time.from || x - last < 8) continue;
-    last = x;
+  let before = -Infinity, of = 0;
+  for (const [i, step] of run.steps.entries()) {
+    while (i >= (way[of + 1]?.keeps ?? Infinity)) of++;
+    const x = X(step.t), y = Y(way[of].id);
+    if (!step.mark || step.t > curtain || step.t < time.from || x - before < 8) continue;
+    before = x;
     kids.push(P(`M${x} ${y - 5}l4.5 5l-4.5 5l-4.5 -5z`, "f-panel k-flow w2", { key: `mark ${x}` }));
   }
   if (curtain < Infinity) {
@@ -1808,6 +1832,10 @@ var Stage = class {
     on("keydown", (event) => this.key(event));
     on("input", (event) => {
       const input = event.target;
+      if (input.dataset.ui === "branches") {
+        this.show(Number(input.value));
+        return;
+      }
       if (input.dataset.ui === "rules") {
         this.rule = input.value;
         this.draw();
@@ -1983,7 +2011,7 @@ var Stage = class {
     this.el.querySelector('[data-ui="copy"]')?.focus({ preventScroll: true });
   }
   press(event) {
-    const target = event.target, knob2 = target.closest("[data-knob]"), time = target.closest("[data-time]");
+    const target = event.target, knob2 = target.closest("[data-knob]"), time = target.closest("[data-time]"), branch = target.closest("[data-branch]")?.getAttribute("data-branch");
     this.dragged = false;
     if (knob2) {
       const act = this.scene.acts?.find((one) => one.id === knob2.dataset.knob);
@@ -1991,7 +2019,7 @@ var Stage = class {
       this.drag = { kind: "knob", act, value: this.preview[act.id] ?? Number(knob2.dataset.now), x: event.clientX, y: event.clientY, cell: Number(knob2.dataset.cell ?? 0), down: knob2.dataset.pull === "down" };
       knob2.focus({ preventScroll: true });
       event.preventDefault();
-    } else if (time && !target.closest("[data-branch]")) {
+    } else if (time && (!branch || branch === String(this.branch))) {
       this.drag = { kind: "time", left: time.getBoundingClientRect().left };
       this.playing = false;
       this.seek(xToTime(this.time(), event.clientX - this.drag.left));

@@ -399,6 +399,7 @@ export class Stage {
     on("keydown", (event) => this.key(event));
     on("input", (event) => {
       const input = event.target as HTMLInputElement;
+      if (input.dataset.ui === "branches") { this.show(Number(input.value)); return; }
       if (input.dataset.ui === "rules") { this.rule = input.value; this.draw(); return; }
       const parameter = input.getAttribute("data-value-of");
       if (parameter) { this.typed = { ...this.typed, [parameter]: input.value }; this.wrong = null; this.draw(); }
@@ -517,7 +518,7 @@ export class Stage {
   }
 
   private press(event: PointerEvent): void {
-    const target = event.target as Element, knob = target.closest<SVGElement>("[data-knob]"), time = target.closest("[data-time]");
+    const target = event.target as Element, knob = target.closest<SVGElement>("[data-knob]"), time = target.closest("[data-time]"), branch = target.closest("[data-branch]")?.getAttribute("data-branch");
     this.dragged = false;
     if (knob) {
       const act = this.scene.acts?.find((one) => one.id === knob.dataset.knob);
@@ -525,7 +526,7 @@ export class Stage {
       this.drag = { kind: "knob", act, value: this.preview[act.id] ?? Number(knob.dataset.now), x: event.clientX, y: event.clientY, cell: Number(knob.dataset.cell ?? 0), down: knob.dataset.pull === "down" };
       knob.focus({ preventScroll: true });
       event.preventDefault();
-    } else if (time && !target.closest("[data-branch]")) {
+    } else if (time && (!branch || branch === String(this.branch))) {
       this.drag = { kind: "time", left: time.getBoundingClientRect().left };
       this.playing = false;
       this.seek(xToTime(this.time(), event.clientX - this.drag.left));

@@ -4,6 +4,7 @@ import { h, type Kid, type VNode } from "./dom";
 import { clamp, ms, widest } from "./geometry";
 import { G, L, P, R, T } from "./marks";
 import type { Run } from "./run";
+import type { Branch } from "./types";
 import { phrase } from "./words";
 
 export interface Time {
@@ -17,37 +18,67 @@ const control = (ui: string, icon: keyof typeof ICONS, label: string, off = fals
   h("button", { key: ui, type: "button", class: `wst-b ${ui}`, "data-ui": ui, "aria-label": label, title: label, "aria-disabled": off ? "true" : null }, h("svg", { viewBox: "0 0 16 16", "aria-hidden": "true" }, h("path", { d: ICONS[icon] })));
 
 export function transport(time: Time): VNode {
-  const { playing, slow, t, row } = time;
+  const { playing, slow, t, row } = time, rows = rowsOf(time);
   return h("div", { class: "wst-time", key: "time", role: "toolbar", "aria-label": phrase("time") },
     control("back", "back", phrase("back"), time.step <= 0), control("play", playing ? "pause" : "play", phrase(playing ? "pause" : "play")), control("on", "on", phrase("on")), control("mark", "mark", phrase("next-interesting")),
     time.chip && h("button", { key: "chip", type: "button", class: "wst-chip", "data-ui": "fold", "aria-expanded": String(!time.folded), title: phrase(time.folded ? "unfold" : "fold") }, `${time.folded ? "▸" : "▾"} ${time.chip}`),
-    h("div", { class: "wst-line", key: "line" }, timeline(time)),
+    Math.max(...rows.values()) >= ROWS && branchList(time),
+    h("div", { class: "wst-line", key: "line" }, timeline(time, rows)),
     h("div", { class: "wst-now", key: "now", style: `min-width:${Math.max(62, widest(time.ends))}px` }, ms(Math.max(0, t - time.zero)), h("small", {}, playing && slow ? phrase("slow-motion") : row !== undefined ? phrase("row", { number: row }) : time.number < 1 ? phrase("set-up") : phrase("step", { number: time.number }))));
 }
 
 export const timeToX = (time: Time, t: number): number => 8 + (time.width - 16) * clamp((t - time.from) / Math.max(time.ends - time.from, 1e-9), 0, 1);
 export const xToTime = (time: Time, x: number): number => time.from + (time.ends - time.from) * clamp((x - 8) / (time.width - 16), 0, 1);
 
-/** Rows of branches; the fifth stands where the second does. */
-const LANES = 4;
+/** So many rows are as far from each other as a hand needs; of more branches a list is easier to hit. */
+const ROWS = 3;
+const LEAST_HIT = 10;
 
-function timeline(time: Time): VNode {
-  const { runs, run, curtain, uid, width } = time, X = (t: number) => timeToX(time, t), kids: Kid[] = [], rows = new Map<number, number>();
-  // As far from each other as the height allows: what is apart is easily hit.
-  const lanes = Math.min(runs.size, LANES), apart = Math.min(16, 25 / Math.max(1, lanes - 1)), hit = Math.max(10, apart);
-  [...runs.keys()].forEach((id, i) => rows.set(id, (runs.size > 1 ? 13 : 22) + (i ? 1 + ((i - 1) % (LANES - 1)) : 0) * apart));
-  for (const { branch, ends } of runs.values()) {
-    const now = branch.id === run.branch.id, y = rows.get(branch.id)!, parent = branch.parent === null ? y : rows.get(branch.parent) ?? y, x = X(branch.at), name = branch.id ? phrase("branch-named", { number: branch.id, act: branch.label }) : branch.label;
-    kids.push(G({ key: `branch ${branch.id}`, class: "hit", "data-branch": branch.id, tabindex: runs.size > 1 ? 0 : null, role: runs.size > 1 ? "button" : null, "aria-label": name, "aria-pressed": runs.size > 1 ? String(now) : null },
-      h("title", {}, name), P(`M${x} ${parent}${branch.parent === null ? "" : `C${x + 5} ${parent} ${x + 2} ${y} ${x + 9} ${y}`}H${X(ends)}`, `f-none round ${now ? "k-snd w4" : "k-line2 w2"}`), R(x, y - hit / 2, Math.max(hit, X(ends) - x), hit, "f-none branch", { rx: 5 }),
-      branch.acts.map((act, i) => R(X(act.t) - 3.5, y - 3.5, 7, 7, now ? "f-rcv" : "f-line2", { key: `act ${i}`, rx: 1.5 }))));
+/** The branch in which another begins: its parent, unless it leaves that before any step of it. */
+function origin(runs: Map<number, Run>, branch: Branch): Branch | null {
+  let found = branch;
+  while (found.parent !== null && found.keeps >= branch.keeps) found = runs.get(found.parent)!.branch;
+  return found === branch ? null : found;
+}
+
+/** The row of each branch: that of its origin where that has ended, or the first below it that is free. */
+function rowsOf(time: Time): Map<number, number> {
+  const found = new Map<number, number>(), taken: [row: number, from: number, to: number][] = [];
+  for (const [id, { branch, ends }] of time.runs) {
+    const from = timeToX(time, branch.at), to = Math.max(timeToX(time, ends), from + LEAST_HIT);
+    let row = found.get(origin(time.runs, branch)?.id ?? id) ?? 0;
+    while (taken.some(([there, a, b]) => there === row && a < to && b > from + 1)) row++;
+    found.set(id, row);
+    taken.push([row, from, to]);
   }
-  const y = rows.get(run.branch.id)!;
-  let last = -Infinity;
-  for (const step of run.steps) {
-    const x = X(step.t);
-    if (!step.mark || step.t > curtain || step.t < time.from || x - last < 8) continue;
-    last = x;
+  return found;
+}
+
+const nameOf = ({ id, label }: Branch): string => (id ? phrase("branch-named", { number: id, act: label }) : label);
+
+function branchList({ runs, run }: Time): VNode {
+  return h("select", { key: "branches", class: "wst-branches", "data-ui": "branches", "aria-label": phrase("branches"), value: run.branch.id }, [...runs.values()].map(({ branch }) => h("option", { key: branch.id, value: branch.id, selected: branch === run.branch }, `${branch.id}: ${branch.label}`)));
+}
+
+function timeline(time: Time, rows: Map<number, number>): VNode {
+  const { runs, run, curtain, uid, width } = time, X = (t: number) => timeToX(time, t), kids: Kid[] = [], last = Math.max(...rows.values());
+  // As far from each other as the height allows: what is apart is easily hit.
+  const apart = Math.min(16, 25 / Math.max(1, last)), hit = Math.max(LEAST_HIT, apart), Y = (id: number) => (last ? 13 : 22) + rows.get(id)! * apart;
+  // The run that is shown begins in the branches that its own comes from.
+  const way: Branch[] = [];
+  for (let one: Branch | null = run.branch; one; one = origin(runs, one)) way.unshift(one);
+  for (const { branch, ends } of runs.values()) {
+    const y = Y(branch.id), parent = Y(origin(runs, branch)?.id ?? branch.id), x = X(branch.at), name = nameOf(branch), place = way.indexOf(branch), begins = `M${x} ${parent}${parent === y ? "" : `C${x + 5} ${parent} ${x + 2} ${y} ${x + 9} ${y}`}`;
+    kids.push(G({ key: `branch ${branch.id}`, class: "hit", "data-branch": branch.id, tabindex: runs.size > 1 ? 0 : null, role: runs.size > 1 ? "button" : null, "aria-label": name, "aria-pressed": runs.size > 1 ? String(branch === run.branch) : null },
+      h("title", {}, name), P(`${begins}H${X(ends)}`, "f-none round k-line2 w2"), place >= 0 && P(`${begins}H${X(way[place + 1]?.at ?? ends)}`, "f-none round k-snd w4"), R(x, y - hit / 2, Math.max(hit, X(ends) - x), hit, "f-none branch", { rx: 5 }),
+      branch.acts.map((act, i) => R(X(act.t) - 3.5, y - 3.5, 7, 7, place >= 0 ? "f-rcv" : "f-line2", { key: `act ${i}`, rx: 1.5 }))));
+  }
+  let before = -Infinity, of = 0;
+  for (const [i, step] of run.steps.entries()) {
+    while (i >= (way[of + 1]?.keeps ?? Infinity)) of++;
+    const x = X(step.t), y = Y(way[of].id);
+    if (!step.mark || step.t > curtain || step.t < time.from || x - before < 8) continue;
+    before = x;
     kids.push(P(`M${x} ${y - 5}l4.5 5l-4.5 5l-4.5 -5z`, "f-panel k-flow w2", { key: `mark ${x}` }));
   }
   if (curtain < Infinity) {

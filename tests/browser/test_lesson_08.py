@@ -66,3 +66,19 @@ def test_the_lesson_is_walked_by_mouse(lab_page, pictures):
     lesson.page.locator(".wst[data-theme=dark]").first.wait_for(state="attached")
     picture(lesson, "mirror-desk").screenshot(path=pictures / "mirrors-dark.png")
     lesson.assert_quiet()
+
+
+def test_its_widest_tables_are_whole_in_a_narrow_page(lab_page):
+    """At 700 pixels, the file browser closed, nobody has to scroll a table."""
+    lesson = lab_page
+    lesson.page.set_viewport_size({"width": 700, "height": 1000})
+    lesson.open(LESSON)
+    lesson.page.evaluate("() => window.jupyterapp.commands.execute('application:toggle-left-area')")
+    lesson.run_cells("imports", "recall", "answers-table", "history")
+    for cell in ("answers-table", "history"):
+        lesson.show_cell(cell).get_by_role("table").wait_for()
+        wider = lesson.page.evaluate(
+            """() => [...document.querySelectorAll(".jp-OutputArea-output")]
+            .filter((one) => one.scrollWidth > one.clientWidth).map((one) => one.textContent)"""
+        )
+        assert wider == []

@@ -63,6 +63,26 @@ def test_a_locked_question_takes_no_answer_and_says_why(home):
     assert view.locked.children == ()
 
 
+def test_a_code_typed_in_another_cell_takes_back_that_a_question_is_locked(home):
+    """What the question says follows the code; once it is answered, no code changes that."""
+    question = Question(
+        name="01/granted-twice", text="How many?", solve=lambda: Solution(answer=1, reason="")
+    )
+    view = PredictionView(Prediction(question), Progress())
+    view.field.value = "7"
+    class_code(section_code("01", 1))
+    view.commit.click()
+    assert "Your class is at section 1" in view.line.value
+    class_code(section_code("01", 2))
+    assert "Your class is at section 2" in view.line.value
+    class_code(section_code("01"))
+    assert "Your class" not in view.line.value
+    view.commit.click()
+    assert "You say: 7" in view.line.value
+    class_code(section_code("01", 1))
+    assert "You say: 7" in view.line.value
+
+
 def test_the_code_is_typed_in_a_lessons_card(home):
     """By button and by the Enter key; rubbish is told and locks nothing."""
     view = RecallView("02", Progress(), card=lesson_card("02"))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import html
-from collections.abc import Callable
 from typing import Any
 
 import ipywidgets as widgets
@@ -15,16 +14,11 @@ from .question import say
 
 
 class ClassBox(Still, widgets.VBox):
-    """The code that stands on the board, typed without Python; a line says what is open then.
-
-    Args:
-        entered: called when a code was typed.
-    """
+    """The code that stands on the board, typed without Python; a line says what is open then."""
 
     still_is_prose = True
 
-    def __init__(self, entered: Callable[[], object] | None = None) -> None:
-        self._then = entered
+    def __init__(self) -> None:
         self.code = widgets.Text(
             description=say("class-code"),
             placeholder=EXAMPLE,
@@ -46,8 +40,6 @@ class ClassBox(Still, widgets.VBox):
     def _entered(self) -> None:
         code = self.code.value.strip()
         self._say(class_code(code) if code else open_now())
-        if self._then is not None:
-            self._then()
 
     def _say(self, text: str) -> None:
         self.line.value = text and f'<div role="status">{html.escape(text)}</div>'

@@ -15,8 +15,10 @@ from __future__ import annotations
 import json
 import re
 import zlib
+from collections.abc import Callable
 from functools import cache
 from pathlib import Path
+from weakref import WeakMethod
 
 from workbench.lessons.table import lesson_numbered, words_of
 from workbench.trace.whole import write_whole
@@ -36,6 +38,7 @@ _PREDICT = re.compile(r"\bpredict\.(\w+)\(")
 
 _here: dict[str, int] = {}
 """The lessons that are locked where no folder can keep it, each with its last open section."""
+_watching: list[WeakMethod[Callable[[], None]]] = []
 
 
 def section_code(lesson: str, section: int = 0) -> str:
@@ -67,7 +70,15 @@ def class_code(code: str) -> str:
     lesson, section = f"{bits >> _CHECK >> 5:02}", bits >> _CHECK & MOST_SECTION
     locks = _locks() | {lesson: section}
     _keep({name: upto for name, upto in locks.items() if upto})
+    for method in [one() for one in _watching]:
+        if method is not None:
+            method()
     return say("class-open-up-to" if section else "class-open", lesson=lesson, section=section)
+
+
+def watch(method: Callable[[], None]) -> None:
+    """Call a bound method, as long as its object is there, when a code was typed in this kernel."""
+    _watching.append(WeakMethod(method))
 
 
 def open_now() -> str:
@@ -158,4 +169,5 @@ __all__ = [
     "section_code",
     "section_of",
     "unlock_all",
+    "watch",
 ]

@@ -18,7 +18,7 @@ from workbench.views.looked import looked
 from workbench.views.stills import Still
 
 from .class_box import ClassBox
-from .class_lock import obstacle
+from .class_lock import obstacle, watch
 from .codes import asked, code_of
 from .progress import CONFIDENCES, SURE, Progress, progress
 from .progress_view import browser_copy
@@ -160,8 +160,8 @@ class PredictionView(Still, widgets.VBox):
         if locked is not None:
             self._say(locked)
             if not self.locked.children:
-                box = ClassBox(entered=lambda: self._say(self._obstacle() or ""))
-                self.locked.children = (box,)
+                self.locked.children = (ClassBox(),)
+                watch(self._code_typed)
             return
         self.locked.children = ()
         try:
@@ -173,6 +173,11 @@ class PredictionView(Still, widgets.VBox):
         self.commit.description = say("change")
         self._say(say("see-now" if self._recalled_in is None else "compare-now", answer=answer))
         self._show_code()
+
+    def _code_typed(self) -> None:
+        """Here or in another cell: what was said of the lock may be true no more."""
+        if self.locked.children:
+            self._say(self._obstacle() or "")
 
     def _show_code(self) -> None:
         """The answer as a code that a trainer can type, where a class asks for it."""

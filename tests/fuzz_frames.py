@@ -186,10 +186,11 @@ def check(raw: bytes, chooser: random.Random) -> bool:
 
 def check_091(raw: bytes, chooser: random.Random) -> bool:
     """Of AMQP 0-9-1; see `Fuzzed`."""
-    items, fault = _read_091([raw])
+    items, _ = whole = _read_091([raw])
     cuts = sorted(chooser.randrange(len(raw) + 1) for _ in range(4))
     pieces = [raw[a:b] for a, b in zip([0, *cuts], [*cuts, len(raw)], strict=True)]
-    assert _read_091(pieces) == (items, fault), "in pieces it reads differently"
+    # As text: two NaN are equal there.
+    assert repr(_read_091(pieces)) == repr(whole), "in pieces it reads differently"
     for one in items:
         try:
             octets = frame_091.encode_item(one.item)
@@ -216,10 +217,11 @@ def _read_091(pieces: list[bytes]) -> tuple[list[frame_091.RawItem], str | None]
 
 def check_010(raw: bytes, chooser: random.Random) -> bool:
     """Of AMQP 0-10; see `Fuzzed`."""
-    items, fault = _read_010([raw])
+    items, _ = whole = _read_010([raw])
     cuts = sorted(chooser.randrange(len(raw) + 1) for _ in range(4))
     pieces = [raw[a:b] for a, b in zip([0, *cuts], [*cuts, len(raw)], strict=True)]
-    assert _read_010(pieces) == (items, fault), "in pieces it reads differently"
+    # As text: two NaN are equal there.
+    assert repr(_read_010(pieces)) == repr(whole), "in pieces it reads differently"
     for one in items:
         try:
             octets = frame_010.encode_item(one.item)

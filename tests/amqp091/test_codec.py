@@ -1,5 +1,6 @@
 """Octets and frames: against the specification's own, pamqp, pika and py-amqp; damaged ones."""
 
+import math
 import random
 
 import amqp.basic_message
@@ -256,6 +257,12 @@ def test_the_corpus_is_sound_before_it_is_damaged():
     """All its frames, and so the mutations of what is legal."""
     for raw in fuzz_frames.AMQP_0_9_1.corpus:
         assert fuzz_frames.check_091(raw, random.Random(0))
+
+
+def test_a_damaged_number_that_is_none_is_the_same_in_pieces():
+    """NaN equals nothing, itself included; the frame that holds it is sound all the same."""
+    raw = encode_item(Frame(1, QueueDeclare(arguments={"n": math.nan})))
+    assert fuzz_frames.check_091(raw, random.Random(0))
 
 
 @pytest.mark.parametrize(

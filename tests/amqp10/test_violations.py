@@ -3,6 +3,7 @@
 import pytest
 
 from tests.amqp10.pair import LinkPair
+from workbench.amqp10.messaging import Source
 from workbench.amqp10.performatives import (
     Attach,
     Begin,
@@ -164,6 +165,36 @@ def test_what_a_peer_may_not_send_ends_what_it_belongs_to(by, frames, scope, con
     assert hearing.ended is (scope == "connection")
     assert (hearing.sessions != []) is (scope == "link")
     assert pair.sender.state is pair.receiver.state is LinkState.DETACHED or scope != "link"
+
+
+@pytest.mark.parametrize(
+    ("frame", "channel", "scope", "words"),
+    [
+        (Attach(name="x", handle=3, role=Role.RECEIVER), 0, "session", "handle-max is 0"),
+        (begin(), 3, "connection", "channel-max is 0"),
+    ],
+)
+def test_a_peer_that_takes_no_further_number_can_attach_and_begin_nothing(
+    frame, channel, scope, words
+):
+    """An end may use what its peer takes; but the answer needs a number, too [2.7.1, 2.7.2]."""
+    pair = LinkPair(
+        client=ConnectionSettings(channel_max=0), client_session=SessionSettings(handle_max=0)
+    )
+    (event,) = pair.inject(pair.client, frame, channel=channel)
+    assert (event.scope.value, event.condition) == (scope, "amqp:resource-limit-exceeded")
+    assert words in event.description
+
+
+def test_a_link_that_is_attached_anew_gives_its_number_back_first():
+    """The older attachment is detached before the new one is answered [2.6.1]."""
+    pair = LinkPair(client_session=SessionSettings(handle_max=0))
+    stolen, attaching = pair.inject(
+        pair.client, Attach(name="l", handle=3, role=Role.RECEIVER, source=Source())
+    )
+    for event in (stolen, attaching):
+        pair.server.connection.answer(event)
+    assert [type(frame) for frame in pair.server.frames()[-2:]] == [Detach, Attach]
 
 
 @pytest.mark.parametrize(

@@ -492,6 +492,13 @@ class Connection:
             return [self.violated(ErrorCondition.ILLEGAL_STATE, text)], None, None
         session: Session | None
         if frame.remote_channel is None:
+            if len(self.channels) > self.remote_channel_max:
+                text = (
+                    f"begin on channel {channel} can have no answer: {len(self.channels)} channels "
+                    f"are in use, and the peer's channel-max is {self.remote_channel_max}"
+                )
+                fault = self.violated(ErrorCondition.RESOURCE_LIMIT_EXCEEDED, text)
+                return [fault], None, None
             session = self.new_session()
         else:
             session = self.awaiting(frame.remote_channel)

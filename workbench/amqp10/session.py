@@ -539,8 +539,16 @@ class Session:
             return events, link
         link = self.connection.names.get((attach.name, role))
         steals = self.connection.settings.steals_links
+        in_use = len(self.handles)
         if steals and link is not None and link.state in STEALABLE:
             events.append(LinkStolen(link=link))
+            in_use -= link in self.handles.values()  # it is detached before this one is answered
+        if in_use > self.remote_handle_max:
+            text = (
+                f"attach of {attach.name} can have no handle: {in_use} are in use, and the peer's "
+                f"handle-max is {self.remote_handle_max}"
+            )
+            return [self.violated(ErrorCondition.RESOURCE_LIMIT_EXCEEDED, text)], None
         link = self.new_link(attach.name, role)
         self.register(link)
         self._note_attach(link, attach, LinkState.ATTACH_RCVD)

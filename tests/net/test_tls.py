@@ -77,6 +77,19 @@ def test_who_is_not_let_in_is_told_to_the_one_who_serves(certificate, client, wh
     assert why in line
 
 
+def test_who_speaks_tls_where_it_is_not_spoken_is_told_to_the_one_who_serves():
+    """Its first octets are no protocol header [2.2]."""
+    with LiveBroker() as broker:
+        is_refused_by(ssl.create_default_context, "localhost")(broker)
+        until(lambda: not broker.connections())
+        (line,) = broker.news()
+    assert line.startswith(
+        "c1 is gone: amqp:connection:framing-error: at octet 0: the stream begin"
+    )
+    assert "with 16 03 01" in line
+    assert "(TLS); legal is a protocol header: 41 4d 51 50" in line
+
+
 def test_a_client_that_asks_for_another_name_is_told_as_one_that_refuses(certificate):
     """A proxy tells it as the broker does."""
     with LiveBroker() as behind:

@@ -581,6 +581,7 @@ class Connection:
     def _fail(self, error: Error | None) -> None:
         """Closes; what has to be said before a close is said first [2.4.3]."""
         if self.state is ConnectionState.START:
+            self.error = self.error or error
             if not self._in_sasl():
                 self.emit_item(ProtocolHeader())
             self.abandon()

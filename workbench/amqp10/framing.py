@@ -29,6 +29,9 @@ __all__ = ["FrameReader"]
 _ONLY = ((AMQP_FRAME,), (SASL_FRAME,))
 ONLY_AMQP = _ONLY[AMQP_FRAME]
 
+TLS_HANDSHAKE = b"\x16\x03"
+"""The first octets of a client that speaks TLS where nobody does [RFC 8446, 5.1]."""
+
 
 class FrameReader(StreamCutter[RawItem]):
     """Cuts a stream of octets, arriving in any pieces, into frames and protocol headers.
@@ -151,8 +154,9 @@ class FrameReader(StreamCutter[RawItem]):
             return framing_error(
                 f"the protocol header announced {what}; what follows is not AMQP 1.0", self.offset
             )
+        tls = " (TLS)" if data.startswith(TLS_HANDSHAKE) else ""
         return framing_error(
-            f"the stream begins with {data[:8].hex(' ')}; legal is a protocol header: "
+            f"the stream begins with {data[:8].hex(' ')}{tls}; legal is a protocol header: "
             "41 4d 51 50 (AMQP), 00 or 03 (SASL), 01 00 00",
             self.offset,
         )

@@ -93,6 +93,20 @@ def test_a_flow_that_rabbitmq_puts_aside_is_not_called_another_rule(preset):
         assert not [one for one in told if "not by the rule" in one.reasons]
 
 
+@pytest.mark.parametrize("preset", ["rmq4.0", "rmq4.3"])
+def test_a_flow_that_was_put_aside_is_told_when_it_is_taken_up(preset):
+    """Its row has the counters that follow, so that the next message is one by the rule."""
+    queue = run("credit", preset, {"messages": 20})
+    asked = queue.act(queue.start_seq, "grant", link_credit=2)
+    rows = asked.act(queue.start_seq, "grant", link_credit=6).rows
+    told = list(explain(rows))
+    (at,) = [n for n, one in enumerate(told) if "takes up the flow" in one.sentence]
+    assert [one[2:] for one in told[at].changes] == [("link_credit", 0, 4)]
+    (after, *_) = [told[row.seq] for row in rows[at:] if row.kind == "transfer"]
+    assert after.formula.endswith("; 4 − 1 = 3")
+    assert not [one for one in told if "without credit, against 2.6.7" in one.sentence]
+
+
 def test_a_wrong_rule_does_not_hide_what_else_the_flow_says():
     """A drain is still called a drain, and a wish for an answer is still told."""
     found = granted(

@@ -286,7 +286,9 @@ class RabbitOutgoingLink(OutgoingLink):
         """What the client said while a request was under way takes effect."""
         frame, self._aside = self._aside, None
         assert frame is not None
-        self._in_flight = self._heeded = False
+        self._in_flight = False
+        self.heed(frame)
+        self._notes.note("note", "taken-up")  # no frame shows the counters that it gives
         self._begin(frame)
 
     def _tell(self, available: int, *, drain: bool = False, active: bool | None = None) -> None:

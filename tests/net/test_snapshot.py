@@ -127,12 +127,16 @@ def test_what_cannot_be_looked_at_is_told_in_one_line(url, telling):
 
 
 @pytest.mark.parametrize(
-    ("user", "host", "telling"),
-    [("ann:wrong", "/", "ACCESS_REFUSED"), ("ann:right", "/nowhere", "virtual host")],
+    ("preset", "user", "host", "telling"),
+    [
+        ("rmq4.3", "ann:wrong", "/", "ACCESS_REFUSED"),
+        ("rmq4.3", "ann:right", "/nowhere", "NOT_ALLOWED - vhost nowhere not found"),
+        ("rmq3.5.5", "ann:right", "/nowhere", "wrong user or virtual host"),
+    ],
 )
-def test_a_broker_that_refuses_is_told(user, host, telling):
+def test_a_broker_that_refuses_is_told(preset, user, host, telling):
     """The wrong user, and a virtual host that is not there: nothing was looked at."""
-    with serve("rmq4.3", queues=["q"], users={"ann": "right"}) as server:
+    with serve(preset, queues=["q"], users={"ann": "right"}) as server:
         url = server.url.replace("://", f"://{user}@") + host
         with pytest.raises(SnapshotError, match=telling):
             snapshot(url, ["q"], http=NOBODY)

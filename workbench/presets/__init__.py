@@ -130,21 +130,23 @@ def get(name: str) -> Preset:
 
 def describe(preset: Preset) -> tuple[Number, ...]:
     """Every number of a preset with unit, source and meaning, in order of declaration."""
+    declared = {item.name: item.metadata for item in fields(Preset)}
     listed = []
     for item in fields(preset):
-        if "source" not in item.metadata:
+        about = {**declared.get(item.name, {}), **item.metadata}
+        if not about:
             continue
         value = getattr(preset, item.name)
-        source = item.metadata["source"]
+        source = about["source"]
         if value != item.default:
             source = f"changed from {item.default} ({source})"
         listed.append(
             Number(
                 name=item.name,
                 value=value,
-                unit=item.metadata["unit"],
+                unit=about["unit"],
                 source=source,
-                doc=item.metadata["doc"],
+                doc=about["doc"],
             )
         )
     return tuple(listed)

@@ -24,48 +24,37 @@ class Blog2024(RabbitMq40):
     version: str = "4.0.0-beta.6"
 
     fsync_us: int = other(
-        "fsync_us",
         6300,
         "article: at least 5 ms; its 0-9-1 connection was blocked about 80 times a second, and a"
         " round of 400 messages between two blocks waits for two fsyncs",
     )
     session_us: int = other(
-        "session_us",
         8,
         "article: one session took 1,237,655 transfers of both links in 10 s, 8.08 us each",
     )
     session_ns: int = other(
-        "session_ns", 80, "article: one session took 1,237,655 transfers of both links in 10 s"
+        80, "article: one session took 1,237,655 transfers of both links in 10 s"
     )
     queue_enqueue_us: int = other(
-        "queue_enqueue_us",
         0,
         "ours; queues are processes of their own and worked on other cores than the session",
     )
-    queue_deliver_us: int = other(
-        "queue_deliver_us", 0, "ours; as queue_enqueue_us: other cores hand messages out"
-    )
+    queue_deliver_us: int = other(0, "ours; as queue_enqueue_us: other cores hand messages out")
     channel_us: int = other(
-        "channel_us",
         5,
         "measured on 4.3.6 with raw senders that never wait: 108,600 messages a second over 0-9-1,"
         " 60,800 over 1.0, which is 0.56 of a transfer; of the article's 8.08 us that is 4.5 us",
     )
     client_publish_us: int = other(
-        "client_publish_us",
         9,
         "measured: amqp091-go 1.5, 12 octets into a loopback socket: 8.1 to 11.3 us of a processor"
         " for a message, and 2.4 to 3.6 us for an acknowledgement",
     )
-    client_ack_us: int = other(
-        "client_ack_us", 3, "measured: amqp091-go 1.5, 2.4 to 3.6 us of a processor"
-    )
+    client_ack_us: int = other(3, "measured: amqp091-go 1.5, 2.4 to 3.6 us of a processor")
     node_latency_us: int = other(
-        "node_latency_us", 0, "article: one node (make run-broker); its queues had one replica"
+        0, "article: one node (make run-broker); its queues had one replica"
     )
     wire_latency_us: int = other(
-        "wire_latency_us", 0, "article: client and broker on one machine; loopback is left out"
+        0, "article: client and broker on one machine; loopback is left out"
     )
-    message_bytes: int = other(
-        "message_bytes", 12, "the article's program sends `some payload`, 12 octets"
-    )
+    message_bytes: int = other(12, "the article's program sends `some payload`, 12 octets")

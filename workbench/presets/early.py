@@ -21,28 +21,20 @@ class RabbitMq20(RabbitMq355):
     title: str = "RabbitMQ 2.0.0"
     version: str = "2.0.0"
 
-    process_credit: int = other("process_credit", 0, "no credit_flow.erl before 2.8.0")
+    process_credit: int = other(0, "no credit_flow.erl before 2.8.0")
     unsent_limit: int = other(
-        "unsent_limit", 100, "rabbit_amqqueue_process.erl, 1.5.0 to 2.0.0: UNSENT_MESSAGE_LIMIT"
+        100, "rabbit_amqqueue_process.erl, 1.5.0 to 2.0.0: UNSENT_MESSAGE_LIMIT"
     )
-    mirrors: bool = other("mirrors", False, "no rabbit_mirror_queue_master.erl before 2.6.0")
-    index_embeds_below: int = other("index_embeds_below", 0, "no embedding before 3.5.0")
-    client_flow: str = other(
-        "client_flow", "honoured", "rabbit_channel.erl:handle_method, 1.8.0 to 3.2.4"
-    )
-    qos: str = other(
-        "qos", "channel", "rabbit_channel.erl, 1.6.0 to 3.2.4: one limiter for each channel"
-    )
-    immediate: bool = other(
-        "immediate", True, "rabbit_amqqueue.erl:deliver, up to 2.8.7: deliver_immediately"
-    )
+    mirrors: bool = other(False, "no rabbit_mirror_queue_master.erl before 2.6.0")
+    index_embeds_below: int = other(0, "no embedding before 3.5.0")
+    client_flow: str = other("honoured", "rabbit_channel.erl:handle_method, 1.8.0 to 3.2.4")
+    qos: str = other("channel", "rabbit_channel.erl, 1.6.0 to 3.2.4: one limiter for each channel")
+    immediate: bool = other(True, "rabbit_amqqueue.erl:deliver, up to 2.8.7: deliver_immediately")
     hands_on: bool = other(
-        "hands_on", True, "rabbit_amqqueue_process.erl: deliver_or_enqueue, attempt_delivery"
+        True, "rabbit_amqqueue_process.erl: deliver_or_enqueue, attempt_delivery"
     )
-    tells_blocked: bool = other("tells_blocked", False, "rabbit_reader.erl before 3.2.0")
-    queue_limits: bool = other(
-        "queue_limits", False, "rabbit_amqqueue.erl, 2.0.0: knows x-expires alone"
-    )
+    tells_blocked: bool = other(False, "rabbit_reader.erl before 3.2.0")
+    queue_limits: bool = other(False, "rabbit_amqqueue.erl, 2.0.0: knows x-expires alone")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,9 +45,9 @@ class RabbitMq18(RabbitMq20):
     title: str = "RabbitMQ 1.8.0"
     version: str = "1.8.0"
 
-    alarm_brake: str = other("alarm_brake", "enforced-flow", "rabbit_channel.erl, 1.8.0")
+    alarm_brake: str = other("enforced-flow", "rabbit_channel.erl, 1.8.0")
     paging_ratio: float = other(
-        "paging_ratio", 0.0, "no rabbit_variable_queue.erl before 2.0.0: messages stay in memory"
+        0.0, "no rabbit_variable_queue.erl before 2.0.0: messages stay in memory"
     )
 
 
@@ -67,19 +59,15 @@ class RabbitMq15(RabbitMq18):
     title: str = "RabbitMQ 1.5.0"
     version: str = "1.5.0"
 
-    alarm_brake: str = other("alarm_brake", "flow", "rabbit_channel.erl, 1.5.0: conserve_memory")
-    client_flow: str = other(
-        "client_flow", "ignored", "rabbit_channel.erl:handle_method, 1.5.0 to 1.7.2"
-    )
-    qos: str = other("qos", "ignored", "rabbit_channel.erl, 1.5.0: qos_ok, and nothing else")
-    memory_high_watermark: float = other(
-        "memory_high_watermark", 0.95, "scripts/rabbitmq-server, 1.5.0: -os_mon"
-    )
+    alarm_brake: str = other("flow", "rabbit_channel.erl, 1.5.0: conserve_memory")
+    client_flow: str = other("ignored", "rabbit_channel.erl:handle_method, 1.5.0 to 1.7.2")
+    qos: str = other("ignored", "rabbit_channel.erl, 1.5.0: qos_ok, and nothing else")
+    memory_high_watermark: float = other(0.95, "scripts/rabbitmq-server, 1.5.0: -os_mon")
     memory_counts: str = other(
-        "memory_counts", "machine", "rabbit_memsup_linux.erl: without free, buffers and cached"
+        "machine", "rabbit_memsup_linux.erl: without free, buffers and cached"
     )
     settles_in_turn: bool = other(
-        "settles_in_turn", True, "rabbit_amqqueue.erl, 1.5.0: gen_server knows no priorities"
+        True, "rabbit_amqqueue.erl, 1.5.0: gen_server knows no priorities"
     )
 
 
@@ -96,30 +84,28 @@ class Blog2008(RabbitMq15):
     title: str = "RabbitMQ 1.5 as the article measured it, November 2008"
 
     reader_us: int = other(
-        "reader_us", 29, "ours; a message is three frames: together as long as channel_content_us"
+        29, "ours; a message is three frames: together as long as channel_content_us"
     )
     channel_content_us: int = other(
-        "channel_content_us", 87, "ours; each process needs as long for a message as the queue"
+        87, "ours; each process needs as long for a message as the queue"
     )
     queue_enqueue_us: int = other(
-        "queue_enqueue_us", 88, "article: 5,700 messages a second go in and out, half of 175 us"
+        88, "article: 5,700 messages a second go in and out, half of 175 us"
     )
     queue_deliver_us: int = other(
-        "queue_deliver_us", 87, "article: 5,700 messages a second go in and out, half of 175 us"
+        87, "article: 5,700 messages a second go in and out, half of 175 us"
     )
     processing_us: int = other(
-        "processing_us",
         174,
         "article: a consumer alone takes 4,133 to 4,588 a second; 4,300, of which two frames take"
         " the reader's 58 us",
     )
     penalty_ns: int = other(
-        "penalty_ns",
         2_000,
         "bif.c:do_send: 4 reductions for each message that waits; ours: 2,000 reductions, a slice"
         " of time, last a millisecond",
     )
     wire_latency_us: int = other(
-        "wire_latency_us", 0, "article: client and broker on one machine; loopback is left out"
+        0, "article: client and broker on one machine; loopback is left out"
     )
-    message_bytes: int = other("message_bytes", 10_000, "article: MulticastMain -s 10000")
+    message_bytes: int = other(10_000, "article: MulticastMain -s 10000")

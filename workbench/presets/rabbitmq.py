@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from typing import Any
 
 from .specification import AMQP_0_9_1, INT_MAX, RABBITMQ, UINT_MAX, Preset
 
-_DECLARED = {item.name: item for item in fields(Preset)}
 
-
-def other(name: str, default: Any, source: str) -> Any:
+def other(default: Any, source: str) -> Any:
     """A field of `Preset` with another default, from another source."""
-    return field(default=default, metadata={**_DECLARED[name].metadata, "source": source})
+    return field(default=default, metadata={"source": source})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,106 +24,65 @@ class RabbitMq43(Preset):
     version: str = "4.3.6"
     offered_capabilities: tuple[str, ...] = ("LINK_PAIR_V1_0", "ANONYMOUS-RELAY")
 
-    max_frame_size: int = other("max_frame_size", 131072, "RabbitMQ frame_max; capture rmq43_a")
-    first_max_frame_size: int = other(
-        "first_max_frame_size", 8192, "rabbit_amqp_reader.hrl: INITIAL_MAX_FRAME_SIZE"
-    )
-    channel_max: int = other(
-        "channel_max", 63, "RabbitMQ session_max_per_connection, 64; capture rmq43_a"
-    )
-    handle_max: int = other(
-        "handle_max", 255, "RabbitMQ link_max_per_session, 256; capture rmq43_a"
-    )
-    idle_time_out_ms: int = other(
-        "idle_time_out_ms", 30000, "RabbitMQ heartbeat, 60 s, halved; capture rmq43_a"
-    )
-    max_message_size: int = other(
-        "max_message_size", 16777216, "RabbitMQ max_message_size; capture rmq43_a"
-    )
-    memory_high_watermark: float = other(
-        "memory_high_watermark", 0.6, "RabbitMQ vm_memory_high_watermark: 0.6 in 4.x"
-    )
-    writes_defaults: bool = other(
-        "writes_defaults", True, "capture rmq43_b: since 4.2 or 4.3; 4.0 leaves them out"
-    )
-    outgoing_window: int = other(
-        "outgoing_window", UINT_MAX, "rabbit_amqp_session.erl; capture rmq43_a: always this"
-    )
-    incoming_window: int = other(
-        "incoming_window", 400, "RabbitMQ max_incoming_window; capture rmq43_a"
-    )
+    max_frame_size: int = other(131072, "RabbitMQ frame_max; capture rmq43_a")
+    first_max_frame_size: int = other(8192, "rabbit_amqp_reader.hrl: INITIAL_MAX_FRAME_SIZE")
+    channel_max: int = other(63, "RabbitMQ session_max_per_connection, 64; capture rmq43_a")
+    handle_max: int = other(255, "RabbitMQ link_max_per_session, 256; capture rmq43_a")
+    idle_time_out_ms: int = other(30000, "RabbitMQ heartbeat, 60 s, halved; capture rmq43_a")
+    max_message_size: int = other(16777216, "RabbitMQ max_message_size; capture rmq43_a")
+    memory_high_watermark: float = other(0.6, "RabbitMQ vm_memory_high_watermark: 0.6 in 4.x")
+    writes_defaults: bool = other(True, "capture rmq43_b: since 4.2 or 4.3; 4.0 leaves them out")
+    outgoing_window: int = other(UINT_MAX, "rabbit_amqp_session.erl; capture rmq43_a: always this")
+    incoming_window: int = other(400, "RabbitMQ max_incoming_window; capture rmq43_a")
     incoming_window_regrant_at: int | None = other(
-        "incoming_window_regrant_at",
         None,
         "rabbit_amqp_session.erl: max_incoming_window div 2; capture rmq43_a: at 200",
     )
     alarm_margin: int = other(
-        "alarm_margin",
         400,
         "rabbit_amqp_session.erl: max_incoming_window; measured: the 401st ends the session",
     )
     largest_grant: int = other(
-        "largest_grant",
         INT_MAX,
         "serial_number.erl: nothing larger can be added; measured with 4294967295",
     )
-    answers_every_echo: bool = other(
-        "answers_every_echo", False, "rabbit_amqp_session.erl:handle_control; measured"
-    )
+    answers_every_echo: bool = other(False, "rabbit_amqp_session.erl:handle_control; measured")
     publisher_credit: int = other(
-        "publisher_credit",
         170,
         "RabbitMQ max_link_credit: one and a half times as many are below 256; capture rmq43_a",
     )
     publisher_credit_regrant_at: int | None = other(
-        "publisher_credit_regrant_at",
         None,
         "rabbit_amqp_session.erl: max_link_credit div 2; capture rmq43_a: at 85",
     )
-    confirms_gate_credit: bool = other(
-        "confirms_gate_credit", True, "rabbit_amqp_session.erl:grant_link_credit; measured"
-    )
+    confirms_gate_credit: bool = other(True, "rabbit_amqp_session.erl:grant_link_credit; measured")
     gathers_confirms: bool = other(
-        "gathers_confirms",
         True,
         "rabbit_amqp_session.erl:noreply_coalesce; capture rmq43_a: 170 outcomes in 8 frames",
     )
     max_queue_credit: int = other(
-        "max_queue_credit", 256, "RabbitMQ max_queue_credit; measured: 256, then 512 unsettled"
+        256, "RabbitMQ max_queue_credit; measured: 256, then 512 unsettled"
     )
-    tells_activity: bool = other(
-        "tells_activity", True, "capture rmq43_h: flow property rabbitmq:active"
-    )
-    property_filters: bool = other(
-        "property_filters", True, "rabbit_amqp_filter_prop.erl, since 4.1"
-    )
+    tells_activity: bool = other(True, "capture rmq43_h: flow property rabbitmq:active")
+    property_filters: bool = other(True, "rabbit_amqp_filter_prop.erl, since 4.1")
     filter_set_bug: bool = other(
-        "filter_set_bug",
         False,
         "RabbitMQ deprecated_features.permit.amqp_filter_set_bug: off in 4.3",
     )
-    frame_min_091: int = other(
-        "frame_min_091", 8192, "measured: 4.3.6 ends TCP at 4096, and takes 8192"
-    )
-    unknown_exchange_type: int = other(
-        "unknown_exchange_type", 406, "rabbit_exchange.erl: check_type, since 4.0"
-    )
+    frame_min_091: int = other(8192, "measured: 4.3.6 ends TCP at 4096, and takes 8192")
+    unknown_exchange_type: int = other(406, "rabbit_exchange.erl: check_type, since 4.0")
     shared_prefetch: bool = other(
-        "shared_prefetch",
         False,
         "RabbitMQ deprecated_features.permit.global_qos: off in 4.3; measured on 4.3.6",
     )
-    client_flow: str = other(
-        "client_flow", "refused", "rabbit_channel.erl:handle_method, since 3.3.0"
-    )
+    client_flow: str = other("refused", "rabbit_channel.erl:handle_method, since 3.3.0")
     auto_declare: bool = other(
-        "auto_declare", False, "rabbit_amqp_session.erl: a queue must exist [address version 2]"
+        False, "rabbit_amqp_session.erl: a queue must exist [address version 2]"
     )
     addresses_v1: bool = other(
-        "addresses_v1", False, "RabbitMQ deprecated_features.permit.amqp_address_v1: off in 4.3"
+        False, "RabbitMQ deprecated_features.permit.amqp_address_v1: off in 4.3"
     )
     deprecated_queues: bool = other(
-        "deprecated_queues",
         False,
         "RabbitMQ deprecated_features.permit.transient_nonexcl_queues and queue_master_locator:"
         " off in 4.3",
@@ -147,64 +104,44 @@ class RabbitMq40(RabbitMq43):
     )
 
     transfer_reserve: int = other(
-        "transfer_reserve",
         5,
         "measured: 481 octets of a message in a frame of 512, where 4.3 has 486; capture rmq40_b"
         " shows the five fields written out as null",
     )
-    writes_defaults: bool = other("writes_defaults", False, "capture rmq40_b")
-    refuses_links: bool = other(
-        "refuses_links", False, "rabbit_amqp_session.erl: 4.0 and 4.1 end the session"
-    )
+    writes_defaults: bool = other(False, "capture rmq40_b")
+    refuses_links: bool = other(False, "rabbit_amqp_session.erl: 4.0 and 4.1 end the session")
     initial_delivery_count: int = other(
-        "initial_delivery_count",
         4294967291,
         "rabbit_amqp_session.erl: shortly before it wraps; capture rmq40_b",
     )
     initial_next_outgoing_id: int = other(
-        "initial_next_outgoing_id",
         4294967292,
         "rabbit_amqp_session.erl: shortly before it wraps; capture rmq40_a",
     )
-    tells_activity: bool = other("tells_activity", False, "4.0 sends no flow properties")
-    quorum_limit_counts: str = other(
-        "quorum_limit_counts", "acquired", "rabbit_fifo.erl:return_one, 4.0 to 4.2"
-    )
-    quorum_two_priorities: bool = other(
-        "quorum_two_priorities", True, "rabbit_fifo_q.erl, 4.0 to 4.2"
-    )
-    property_filters: bool = other(
-        "property_filters", False, "rabbit_amqp_session.erl:filter_to_consumer_args, 4.0"
-    )
-    filter_set_bug: bool = other(
-        "filter_set_bug", True, "rabbit_amqp_session.erl:keyfind_unpack_described, 4.0"
-    )
-    takes_cancel_ok: bool = other(
-        "takes_cancel_ok", False, "rabbit_channel.erl:handle_method before 4.3"
-    )
+    tells_activity: bool = other(False, "4.0 sends no flow properties")
+    quorum_limit_counts: str = other("acquired", "rabbit_fifo.erl:return_one, 4.0 to 4.2")
+    quorum_two_priorities: bool = other(True, "rabbit_fifo_q.erl, 4.0 to 4.2")
+    property_filters: bool = other(False, "rabbit_amqp_session.erl:filter_to_consumer_args, 4.0")
+    filter_set_bug: bool = other(True, "rabbit_amqp_session.erl:keyfind_unpack_described, 4.0")
+    takes_cancel_ok: bool = other(False, "rabbit_channel.erl:handle_method before 4.3")
     counts_failures: bool = other(
-        "counts_failures", False, "rabbit_fifo_client.erl, rabbit_variable_queue.erl, 4.0 to 4.2"
+        False, "rabbit_fifo_client.erl, rabbit_variable_queue.erl, 4.0 to 4.2"
     )
-    durable_unless_said: bool = other("durable_unless_said", True, "mc_amqp.erl:get_property, 4.0")
+    durable_unless_said: bool = other(True, "mc_amqp.erl:get_property, 4.0")
     addresses_v1: bool = other(
-        "addresses_v1", True, "RabbitMQ deprecated_features.permit.amqp_address_v1: on in 4.0"
+        True, "RabbitMQ deprecated_features.permit.amqp_address_v1: on in 4.0"
     )
     store_io_batch: int = other(
-        "store_io_batch",
         4096,
         "RabbitMQ msg_store_io_batch_size, 3.6.7 to 4.0; in 4.0 nothing asks for it any more",
     )
     deprecated_queues: bool = other(
-        "deprecated_queues",
         True,
         "RabbitMQ deprecated_features.permit.transient_nonexcl_queues and queue_master_locator:"
         " on in 4.0",
     )
-    frame_min_091: int = other(
-        "frame_min_091", 4096, "AMQP 0-9-1, 4.2.3: frame-min-size; rabbit_reader.erl, 4.0"
-    )
+    frame_min_091: int = other(4096, "AMQP 0-9-1, 4.2.3: frame-min-size; rabbit_reader.erl, 4.0")
     shared_prefetch: bool = other(
-        "shared_prefetch",
         True,
         "RabbitMQ deprecated_features.permit.global_qos: on in 4.0; measured on 4.0.5",
     )
@@ -224,29 +161,19 @@ class RabbitMq384(RabbitMq40):
         ("x-cancel-on-ha-failover", ("classic", "quorum", "stream")),
     )
 
-    memory_high_watermark: float = other(
-        "memory_high_watermark", 0.4, "RabbitMQ vm_memory_high_watermark: 0.4 before 4.0"
-    )
-    max_message_size: int = other("max_message_size", 134_217_728, "RabbitMQ max_message_size, 3.8")
-    unknown_exchange_type: int = other(
-        "unknown_exchange_type", 503, "rabbit_exchange.erl: check_type, 3.x"
-    )
-    message_containers: bool = other(
-        "message_containers", False, "rabbit_dead_letter.erl:make_msg, up to 3.12"
-    )
+    memory_high_watermark: float = other(0.4, "RabbitMQ vm_memory_high_watermark: 0.4 before 4.0")
+    max_message_size: int = other(134_217_728, "RabbitMQ max_message_size, 3.8")
+    unknown_exchange_type: int = other(503, "rabbit_exchange.erl: check_type, 3.x")
+    message_containers: bool = other(False, "rabbit_dead_letter.erl:make_msg, up to 3.12")
     stream_nack: bool = other(
-        "stream_nack", False, "rabbit_stream_queue.erl:settle, 3.9 to 3.12: the first streams"
+        False, "rabbit_stream_queue.erl:settle, 3.9 to 3.12: the first streams"
     )
-    flow_shown_us: int = other("flow_shown_us", 5_000_000, "rabbit_reader.erl: 5 s")
-    queue_sync_us: int = other(
-        "queue_sync_us", 200_000, "rabbit_amqqueue_process.erl: SYNC_INTERVAL"
-    )
-    paging_ratio: float = other(
-        "paging_ratio", 0.5, "RabbitMQ vm_memory_high_watermark_paging_ratio: 0.5 in 3.x"
-    )
-    mirrors: bool = other("mirrors", True, "RabbitMQ policy ha-mode, up to 3.13")
+    flow_shown_us: int = other(5_000_000, "rabbit_reader.erl: 5 s")
+    queue_sync_us: int = other(200_000, "rabbit_amqqueue_process.erl: SYNC_INTERVAL")
+    paging_ratio: float = other(0.5, "RabbitMQ vm_memory_high_watermark_paging_ratio: 0.5 in 3.x")
+    mirrors: bool = other(True, "RabbitMQ policy ha-mode, up to 3.13")
     paging_most: int = other(
-        "paging_most", 2, "rabbit_variable_queue.erl:reduce_memory_use, 3.8: CreditDiscBound * 2"
+        2, "rabbit_variable_queue.erl:reduce_memory_use, 3.8: CreditDiscBound * 2"
     )
 
 
@@ -258,9 +185,7 @@ class RabbitMq383(RabbitMq384):
     title: str = "RabbitMQ 3.8.3"
     version: str = "3.8.3"
 
-    quorum_soft_limit: int = other(
-        "quorum_soft_limit", 256, "RabbitMQ quorum_commands_soft_limit: 256 up to 3.8.3"
-    )
+    quorum_soft_limit: int = other(256, "RabbitMQ quorum_commands_soft_limit: 256 up to 3.8.3")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -271,28 +196,18 @@ class RabbitMq355(RabbitMq383):
     title: str = "RabbitMQ 3.5.5"
     version: str = "3.5.5"
 
-    process_credit: int = other(
-        "process_credit", 200, "RabbitMQ credit_flow_default_credit, {200, 50} in 3.5.5"
-    )
+    process_credit: int = other(200, "RabbitMQ credit_flow_default_credit, {200, 50} in 3.5.5")
     process_regrant_after: int = other(
-        "process_regrant_after", 50, "RabbitMQ credit_flow_default_credit, {200, 50} in 3.5.5"
+        50, "RabbitMQ credit_flow_default_credit, {200, 50} in 3.5.5"
     )
-    store_credit: int = other(
-        "store_credit", 2000, "RabbitMQ msg_store_credit_disc_bound, {2000, 500} in 3.5.5"
-    )
+    store_credit: int = other(2000, "RabbitMQ msg_store_credit_disc_bound, {2000, 500} in 3.5.5")
     store_regrant_after: int = other(
-        "store_regrant_after", 500, "RabbitMQ msg_store_credit_disc_bound, {2000, 500} in 3.5.5"
+        500, "RabbitMQ msg_store_credit_disc_bound, {2000, 500} in 3.5.5"
     )
-    paging_most: int = other(
-        "paging_most", 0, "rabbit_variable_queue.erl:reduce_memory_use, 3.5.5: no bound"
-    )
-    store_io_batch: int = other(
-        "store_io_batch", 2048, "RabbitMQ msg_store_io_batch_size: 2048 in 3.5.5"
-    )
-    channel_max_091: int = other("channel_max_091", 0, "RabbitMQ channel_max: 0 in 3.5.5")
+    paging_most: int = other(0, "rabbit_variable_queue.erl:reduce_memory_use, 3.5.5: no bound")
+    store_io_batch: int = other(2048, "RabbitMQ msg_store_io_batch_size: 2048 in 3.5.5")
+    channel_max_091: int = other(0, "RabbitMQ channel_max: 0 in 3.5.5")
     tells_unknown_vhost: bool = other(
-        "tells_unknown_vhost", False, "rabbit_reader.erl:handle_exception, 3.5.5: once it runs"
+        False, "rabbit_reader.erl:handle_exception, 3.5.5: once it runs"
     )
-    memory_counts: str = other(
-        "memory_counts", "used", "vm_memory_monitor.erl up to 3.6.10: erlang:memory(total)"
-    )
+    memory_counts: str = other("used", "vm_memory_monitor.erl up to 3.6.10: erlang:memory(total)")

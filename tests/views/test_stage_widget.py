@@ -141,6 +141,20 @@ def test_acting_in_the_past_keeps_both(racing):
     assert len(racing.branches.runs) == 3
 
 
+def test_at_a_step_before_its_own_act_a_branch_is_its_parent(racing):
+    """What is shown there has not been done; so it is not done, either, beside another act."""
+    begin = racing.cursor
+    act(racing, "send_flow", step=begin)
+    act(racing, "send_transfer")
+    reply = racing.reply({"act": "send_flow", "value": None, "t": 0, "branch": 2, "step": begin})
+    assert (reply["branch"]["parent"], reply["branch"]["label"]) == (0, "send flow")
+    assert [str(one) for one in racing.branches.run.actions] == ["send_flow()"]
+    reply = racing.reply(
+        {"act": "send_flow", "value": None, "t": 0, "branch": 2, "step": begin + 1}
+    )
+    assert reply["branch"]["parent"] == 1
+
+
 def test_a_branch_is_sent_gzipped_and_a_refusal_plainly(racing):
     """What is small needs no packing."""
     sent: list[Any] = []

@@ -90,6 +90,11 @@ class Branches:
             return None
         return self.runs[number].actions[-1].after_seq
 
+    def owner(self, number: int, row: int) -> int:
+        """The branch that a row of this one is from: itself, or one that it was made from."""
+        forks = ((one, self.fork(one)) for one in reversed(self.path(number)))
+        return next(one for one, fork in forks if fork is None or row > fork)
+
     def label(self, number: int) -> str:
         """What was done to get this branch, such as `grant(link_credit=3) after row 21`."""
         fork = self.fork(number)

@@ -155,6 +155,36 @@ def test_at_a_step_before_its_own_act_a_branch_is_its_parent(racing):
     assert reply["branch"]["parent"] == 1
 
 
+def test_a_branch_is_named_by_its_own_act_alone():
+    """Where the run as given has one at the same row, that is not the learner's."""
+    begun = run("credit", parameters={"messages": 4})
+    widget = StageWidget(begun.act(begun.start_seq, "grant", link_credit=2))
+    reply = act(widget, "grant", 3, step=widget.cursor)
+    assert [one["label"] for one in reply["branch"]["acts"]] == ["grant 2", "grant 3"]
+    assert reply["branch"]["label"] == "grant 3"
+
+
+def test_a_frame_is_called_as_the_picture_calls_it():
+    """In the name of a branch, and where it is told why it cannot arrive: no disc has an id."""
+    widget = StageWidget(run("credit"))
+    act(widget, "grant", 3)
+    first, second, _ = (
+        row for row in widget.branches.run.rows if (row.event, row.kind) == ("sent", "transfer")
+    )
+    reply = act(widget, "hold", str(first.frame_id), step=second.seq)
+    assert reply["branch"]["label"] == "hold transfer 0"
+    why = act(widget, "release", str(second.frame_id))["why"]
+    assert why.startswith("transfer 1 cannot arrive before transfer 0, which was sent earlier")
+    assert why.endswith("release transfer 0 first")
+
+
+def test_what_is_typed_in_milliseconds_is_refused_in_milliseconds():
+    """The scenario counts microseconds, which no field shows."""
+    widget = StageWidget(run("quorum"))
+    reply = act(widget, "slow_disk:n2", 5000)
+    assert reply["why"] == "slow disk n2 is 5000 ms; legal: 0 to 1000 ms"
+
+
 def test_a_branch_is_sent_gzipped_and_a_refusal_plainly(racing):
     """What is small needs no packing."""
     sent: list[Any] = []

@@ -354,6 +354,16 @@ class Strip:
             step["mine"] = True
         return step | state
 
+    @property
+    def names(self) -> dict[str, str]:
+        """What the picture calls its frames, by their ids."""
+        return {doc["id"]: doc.get("short", doc["name"]) for _, doc in self.frames}
+
+    def by_name(self, text: str) -> str:
+        """A text in which frames are called as in the picture, which shows no id."""
+        names = self.names
+        return re.sub(r"\bframe (\d+)", lambda found: names.get(found[1], found[0]), text)
+
     def parted(self, keeps: int) -> list[Doc]:
         """Frames that a branch has for itself which shares so many steps with its parent."""
         return [
@@ -658,13 +668,14 @@ class SceneMaker:
             first = [told | state, *first[1:]]
         rows = strip.walk.rows
         acts = [
-            {"t": strip.walk.times[place], "label": act_words(row)}
+            {"t": strip.walk.times[place], "label": act_words(row, strip.names)}
             for place, row in enumerate(rows)
             if row.event == "action" and place >= keeps
         ]
         label = say("scene.as-given")
         if parent is not None:
-            label = ", ".join(one["label"] for one in acts) or self.branches.label(number)
+            # The last is what made the branch; the run as given may have acts of its own there.
+            label = acts[-1]["label"] if acts else self.branches.label(number)
         return {
             "id": number,
             "parent": parent,
@@ -678,14 +689,23 @@ class SceneMaker:
         }
 
 
-def act_words(row: Row) -> str:
-    """An act of the learner's in a few words: `grant 4`, `accept 1, queue q1`."""
+def act_words(row: Row, frames: Mapping[str, str] | None = None) -> str:
+    """An act of the learner's in a few words: `grant 4`, `accept 1, queue q1`, `hold transfer 2`.
+
+    Args:
+        row: the act's.
+        frames: what frames are called, by their ids.
+    """
     given = row.extra | {
         name: way_of(value) for name, value in row.extra.items() if name == "direction" and value
     }
+    if given.get("frame_id") is not None:
+        number = given["frame_id"]
+        given = {"frame": (frames or {}).get(str(number), number)}
     first, *rest = given.items() or [("", "")]
     told = [(spec_name(name), value) for name, value in rest if value not in (0, None, "")]
-    more = [f"{name} {value_text(value)}" for name, value in told]
+    # Names of one letter are those of two ends, which their values tell.
+    more = [f"{name if len(name) > 1 else ''} {value_text(value)}".lstrip() for name, value in told]
     done = f"{str(row.kind or '').replace('_', ' ')} {first[1]}".rstrip()
     return visible(", ".join([done, *more]), 60)
 

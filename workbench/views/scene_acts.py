@@ -15,7 +15,7 @@ from functools import partial
 from typing import Any
 
 from workbench.languages import has
-from workbench.scenarios.action import ActionError, Value
+from workbench.scenarios.action import ActionError, Value, refusal
 from workbench.scenarios.declare import ActionSpec, Kind, Parameter
 from workbench.scenarios.run import Run
 from workbench.trace.fold import Scope
@@ -86,7 +86,13 @@ class Deed:
         if self.doc["kind"] == "frame":
             return self.spec.name, {**self.given, self.amount: frame_number(value)}
         scale = 1000 if self.amount in _IN_MS else 1
-        return self.spec.name, {**self.given, self.amount: amount_of(self.id, value, scale)}
+        amount = amount_of(self.id, value, scale)
+        if scale > 1 and not 0 <= amount <= self.doc["limit"] * scale:
+            # The scenario would tell microseconds, which are not what was typed.
+            legal = refusal("legal.range", low=0, high=self.doc["limit"], unit=" ms")
+            told = {"name": self.doc["name"], "value": f"{value} ms", "legal": legal}
+            raise ActionError(refusal("value.illegal", **told))
+        return self.spec.name, {**self.given, self.amount: amount}
 
 
 def amount_of(act: str, value: Any, scale: int = 1) -> int:

@@ -217,7 +217,8 @@ class StageWidget(Still, anywidget.AnyWidget):
             number = self._do(name, value, int(message["branch"]), int(message["step"]))
         except (ActionError, ValueError) as error:
             self.branches.select(here)
-            return {"type": "illegal", "act": name, "why": " ".join(str(error).split())}
+            why = self._maker.strip(here).by_name(" ".join(str(error).split()))
+            return {"type": "illegal", "act": name, "why": why}
         return {"type": "branch", "branch": self._maker.branch(number)}
 
     def _share(self, branch: int, step: int) -> Doc:

@@ -340,28 +340,41 @@ def test_where_a_flow_will_put_the_limit_is_not_shown_while_a_question_is_open(o
     assert page.get_by_text("will set the limit here").count() == 1
 
 
-def seen_through(page, end: str, dashes: str) -> bool:
-    """Whether the words at an end's band look other without the line that crosses them."""
+def seen_through(page, words: str, end: str, dashes: str) -> bool:
+    """Whether words in an end's colour look other without the line that crosses them."""
     line = page.locator(dashes).last
     x = line.bounding_box()["x"]
-    box = page.locator(f".wst-picture text.c-{end}", has_text="· limit").bounding_box()
+    box = page.locator(f".wst-picture text.c-{end}", has_text=words).bounding_box()
     assert box["x"] < x < box["x"] + box["width"]
     there = page.screenshot(clip=box)
     line.evaluate("one => one.remove()")
     return page.screenshot(clip=box) != there
 
 
-def test_a_dashed_line_goes_behind_the_words_at_a_band(opened):
-    """Where a flow in flight will put the limit, and where a knob that is being turned would."""
+def test_a_dashed_line_goes_behind_words(opened):
+    """Where flows in flight will put the limit, and where a knob that is being turned would."""
     page = opened("crossing", reduced_motion="reduce")
     seek(page, page.evaluate("stage.scene.ends") - 0.1)
-    assert not seen_through(page, "snd", "g[class=fade] line.dashes")
-    page = opened("credit", reduced_motion="reduce")
+    assert not seen_through(page, "· limit", "snd", "g[class=fade] line.dashes")
+    scene = scene_of("credit")
+    (wire,), (line,) = scene["links"], scene["lines"]
+    lowers = {"id": "low", "link": wire["id"], "way": "back", "kind": "permission", "name": "flow",
+              "path": [[0, 0.5], [scene["ends"], 0.5]],
+              "aims": {"line": line["id"], "end": line["ends"][0]["id"], "limit": 4}}  # fmt: skip
+    scene["branches"][0]["frames"].insert(0, lowers)
+    page = opened(scene, reduced_motion="reduce")
+    ends = [one["id"] for one in line["ends"]]
+    page.evaluate(
+        """([line, sender, receiver]) => stage.set(stage.run.states.findIndex(({ lines }) =>
+          lines[line].ends[sender]?.[0] === 5 && lines[line].ends[receiver][0] === 3))""",
+        [line["id"], *ends],
+    )
+    assert not seen_through(page, "2 in flight", "snd", "g[class=fade] line.dashes")
     page.evaluate("stage.set(stage.run.steps.length - 1)")
     page.locator(".knob[data-knob=grant]").focus()
     page.keyboard.press("ArrowUp")
     page.keyboard.press("ArrowUp")
-    assert not seen_through(page, "rcv", "line.k-rcv.dashes")
+    assert not seen_through(page, "· limit", "rcv", "line.k-rcv.dashes")
 
 
 # -- time ----------------------------------------------------------------------------------------
@@ -602,6 +615,31 @@ def test_what_can_be_done_never_lies_on_something_else(opened):
     assert [
         name for name in covered if not name.startswith("the wire")
     ] == []  # has its handle on it
+
+
+def test_a_closed_gate_is_pressed_where_its_bar_stands(opened):
+    """Not the frame that waits before it, which a press lets through."""
+    scene = scene_of("credit")
+    steps, (wire,) = scene["branches"][0]["steps"], scene["links"]
+    there, back = ({"closed": True, "text": f"{n} waiting"} for n in (1, 0))
+    gates = {"gates": {"there": there, "back": back}}
+    steps[0].setdefault("links", {}).setdefault(wire["id"], {}).update(gates)
+    ways = [(way, f"{wire['id']} {way}") for way in ("there", "back")]
+    scene["acts"] = [
+        {"id": f"gate {way}", "kind": "toggle", "on": on, "name": "close", "undo": "open"}
+        for way, on in ways
+    ] + [{"id": "forward", "kind": "frame", "on": wire["id"], "name": "let go"}]
+    scene["branches"][0]["frames"] = [
+        {"id": way, "link": wire["id"], "way": way, "kind": "message", "name": way,
+         "path": [[0, 0.5], [scene["ends"], 0.5]]} for way, _ in ways
+    ]  # fmt: skip
+    page = opened(scene, reduced_motion="reduce")
+    for way, _ in ways:
+        box = page.locator(f"[data-act='gate {way}'] line.k-stop").bounding_box()
+        page.mouse.click(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+        page.locator(f"[data-frame='{way}']").click()
+    acts = [one["act"] for one in sent(page)]
+    assert acts == ["gate there", "forward", "gate back", "forward"]
 
 
 def test_every_act_is_in_the_list_by_name(opened):

@@ -359,12 +359,12 @@ function wireMark(view, wire, id, names, thick, right = true) {
   );
 }
 function gateMark(view, id, name, { closed, text }, x, y, thick, side, rightward) {
-  const r = thick / 2 + 5, bar = x + (rightward ? 16 : -16), at2 = y + side * (r + 13) + 4, w = textWidth(text, 11);
-  view.labels.take(x - 14, y - r - 4, x + 14, y + r + 4);
+  const r = thick / 2 + 5, bar = x + (rightward ? 27 : -27), at2 = y + side * (r + 13) + 4, w = textWidth(text, 11);
+  view.labels.take(bar - 12, y - r - 4, bar + 12, y + r + 4);
   view.labels.take(x - w / 2, at2 - 11, x + w / 2, at2 + 3);
   return G(
     { key: `gate ${id}`, ...toggle(view, id, phrase("gate", { name, how: phrase(closed ? "closed" : "open"), text })) ?? {} },
-    R(x - 14, y - r - 4, 28, 2 * r + 8, "disc f-none"),
+    R(bar - 12, y - r - 4, 24, 2 * r + 8, "disc f-none"),
     closed ? L(bar, y - r, bar, y + r, "k-stop w5 round") : [L(bar, y - r, bar, y - r + 8, "k-flow w5 round"), L(bar, y + r - 8, bar, y + r, "k-flow w5 round")],
     T(x, at2, text, `mid s11 n ${closed ? "b c-stop" : "m"}`)
   );
@@ -438,12 +438,11 @@ function numberLine(view, line, top, height) {
   const rule = view.rule ? state.rules?.[view.rule] : void 0;
   const s = scale(view, line, state, right), y = rows(top, height, Boolean(rule), line.ends.length > 1 && line.style !== "units");
   view.labels.take(0, top, NAMES - 14, top + height);
-  const kids = [axis(view, line, s, y, state)];
+  const kids = [axis(view, line, s, y, state)], said2 = [];
   if (line.style === "units") kids.push(units(line, state, s, y));
-  else if (s.cells) kids.push(deliveries(view, line, state, s, y));
+  else if (s.cells) kids.push(deliveries(view, line, state, s, y, said2));
   kids.push(hatching(view, state, s, y));
   if (rule) kids.push(theirs(view, line, state, s, y, rule));
-  const said2 = [];
   line.ends.forEach((end, i) => {
     const now = state.ends?.[end.id];
     if (!now || line.style === "units" && i) return;
@@ -485,7 +484,7 @@ function axis(view, line, s, y, state) {
   view.labels.take(s.x0, y.axis, s.X(s.high), y.axis + y.tall);
   return G({ key: "axis" }, kids);
 }
-function deliveries(view, line, state, s, y) {
+function deliveries(view, line, state, s, y, said2) {
   const [first, second] = line.ends, kids = [], sent = state.ends?.[first.id]?.[0] ?? 0, got = second ? state.ends?.[second.id]?.[0] ?? sent : sent;
   const base = line.base ?? line.range?.[0] ?? extent(view.run, line).low, c = tone(first.role), middle = y.axis + y.tall / 2, r = Math.min(6.5, s.cell / 2 - 3);
   const marked2 = view.hover && view.flying.find(({ frame }) => frame.id === view.hover)?.frame.cell;
@@ -504,11 +503,12 @@ function deliveries(view, line, state, s, y) {
     if (state.ends?.[first.id]?.[1] !== to || to <= s.low) continue;
     const a = s.X(Math.max(from, s.low)), b = s.X(to), words = phrase("count-jumps", { by: to - from });
     const spot = view.labels.place(words, 11, 650, [{ x: a - 8, y: y.axis - 14, anchor: "end" }, { x: (a + b) / 2, y: y.axis - 32, anchor: "middle" }]);
-    kids.push(G({ key: `jump ${from}`, class: "fade" }, P(`M${a} ${y.axis - 3}Q${(a + b) / 2} ${y.axis - 38} ${b - 5} ${y.axis - 5}`, "k-flow w2 f-none", { "marker-end": `url(#${view.uid}arrow)` }), spot && T(spot.x, spot.y, words, `${spot.anchor === "end" ? "end" : "mid"} s11 b c-flow halo`)));
+    kids.push(G({ key: `jump ${from}`, class: "fade" }, P(`M${a} ${y.axis - 3}Q${(a + b) / 2} ${y.axis - 38} ${b - 5} ${y.axis - 5}`, "k-flow w2 f-none", { "marker-end": `url(#${view.uid}arrow)` })));
+    if (spot) said2.push(onPaper(`jumps ${from}`, spot, words, 11, "flow"));
   }
   if (hollow && y.tall > 18) {
     const words = phrase("so-many-flying", { count: hollow }), spot = view.labels.place(words, 11, 650, [{ x: (s.X(Math.max(got, s.low)) + s.X(sent)) / 2, y: y.axis - (line.style === "brackets" ? 2 : 5), anchor: "middle" }]);
-    if (spot && s.X(sent) - s.X(got) > textWidth(words, 11, 650) + 10) kids.push(T(spot.x, spot.y, words, `mid s11 b halo c-${c}`, { key: "flight" }));
+    if (spot && s.X(sent) - s.X(got) > textWidth(words, 11, 650) + 10) said2.push(onPaper("flight", spot, words, 11, c));
   }
   return G({ key: "deliveries" }, kids);
 }
@@ -547,10 +547,11 @@ function band(view, { key, c, name, word, limit, modulo, now, s, y, up, axis: ro
     inPast && G({ class: "glide", style: at(b + 8, 0) }, R(0, y + 3, textWidth(bound2, 12, 650) + 8, high - 6, "f-panel", { rx: 4 }), T(4, middle, bound2, `s12 b n c-${c}`))
   ), beside(key, spot, words, middle, c)];
 }
-function beside(key, spot, words, y, c) {
-  const w = textWidth(words, 12, 650) + 4, end = spot?.anchor === "end";
-  return spot && G({ key: `${key} ${spot.anchor}`, class: "glide", style: at(spot.x, 0) }, R(end ? 2 - w : -2, y - 12, w, 16, "f-panel"), T(0, y, words, `s12 b n c-${c} ${end ? "end" : ""}`));
+function onPaper(key, { x, y, anchor }, words, size, c) {
+  const w = textWidth(words, size, 650) + 4, left = { start: -2, middle: -w / 2, end: 2 - w }[anchor];
+  return G({ key: `${key} ${anchor}`, class: "glide", style: at(x, 0) }, R(left, y - size, w, size + 4, "f-panel"), T(0, y, words, `s${size} b n c-${c} ${anchor === "middle" ? "mid" : anchor}`));
 }
+var beside = (key, spot, words, y, c) => spot && onPaper(key, { ...spot, y }, words, 12, c);
 function theirs(view, line, state, s, y, rule) {
   const right = state.ends?.[line.ends[0].id]?.[1] ?? rule.limit, d = rule.limit - right, a = s.X(Math.min(right, rule.limit)), b = s.X(Math.max(right, rule.limit));
   const words = d > 0 ? phrase("too-many", { count: d }) : phrase("too-few", { count: -d }), w = textWidth(words, 12, 650) + 18, x = Math.max(a, Math.min((a + b) / 2 - w / 2, view.W - w - 8));

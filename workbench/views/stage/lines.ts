@@ -90,12 +90,11 @@ export function numberLine(view: View, line: Line, top: number, height: number):
   const rule = view.rule ? state.rules?.[view.rule] : undefined;
   const s = scale(view, line, state, right), y = rows(top, height, Boolean(rule), line.ends.length > 1 && line.style !== "units");
   view.labels.take(0, top, NAMES - 14, top + height);
-  const kids: Kid[] = [axis(view, line, s, y, state)];
+  const kids: Kid[] = [axis(view, line, s, y, state)], said: Kid[] = [];
   if (line.style === "units") kids.push(units(line, state, s, y));
-  else if (s.cells) kids.push(deliveries(view, line, state, s, y));
+  else if (s.cells) kids.push(deliveries(view, line, state, s, y, said));
   kids.push(hatching(view, state, s, y));
   if (rule) kids.push(theirs(view, line, state, s, y, rule));
-  const said: Kid[] = [];
   line.ends.forEach((end, i) => {
     const now = state.ends?.[end.id];
     if (!now || (line.style === "units" && i)) return;
@@ -139,7 +138,7 @@ function axis(view: View, line: Line, s: Scale, y: Rows, state: LineState): VNod
 }
 
 /** Hollow: counted by the first end only. Full: by both. Crossed: no delivery stands for it. */
-function deliveries(view: View, line: Line, state: LineState, s: Scale, y: Rows): VNode {
+function deliveries(view: View, line: Line, state: LineState, s: Scale, y: Rows, said: Kid[]): VNode {
   const [first, second] = line.ends, kids: Kid[] = [], sent = state.ends?.[first.id]?.[0] ?? 0, got = second ? state.ends?.[second.id]?.[0] ?? sent : sent;
   const base = line.base ?? line.range?.[0] ?? extent(view.run, line).low, c = tone(first.role), middle = y.axis + y.tall / 2, r = Math.min(6.5, s.cell / 2 - 3);
   const marked = view.hover && view.flying.find(({ frame }) => frame.id === view.hover)?.frame.cell;
@@ -155,11 +154,12 @@ function deliveries(view: View, line: Line, state: LineState, s: Scale, y: Rows)
     if (state.ends?.[first.id]?.[1] !== to || to <= s.low) continue;
     const a = s.X(Math.max(from, s.low)), b = s.X(to), words = phrase("count-jumps", { by: to - from });
     const spot = view.labels.place(words, 11, 650, [{ x: a - 8, y: y.axis - 14, anchor: "end" }, { x: (a + b) / 2, y: y.axis - 32, anchor: "middle" }]);
-    kids.push(G({ key: `jump ${from}`, class: "fade" }, P(`M${a} ${y.axis - 3}Q${(a + b) / 2} ${y.axis - 38} ${b - 5} ${y.axis - 5}`, "k-flow w2 f-none", { "marker-end": `url(#${view.uid}arrow)` }), spot && T(spot.x, spot.y, words, `${spot.anchor === "end" ? "end" : "mid"} s11 b c-flow halo`)));
+    kids.push(G({ key: `jump ${from}`, class: "fade" }, P(`M${a} ${y.axis - 3}Q${(a + b) / 2} ${y.axis - 38} ${b - 5} ${y.axis - 5}`, "k-flow w2 f-none", { "marker-end": `url(#${view.uid}arrow)` })));
+    if (spot) said.push(onPaper(`jumps ${from}`, spot, words, 11, "flow"));
   }
   if (hollow && y.tall > 18) {
     const words = phrase("so-many-flying", { count: hollow }), spot = view.labels.place(words, 11, 650, [{ x: (s.X(Math.max(got, s.low)) + s.X(sent)) / 2, y: y.axis - (line.style === "brackets" ? 2 : 5), anchor: "middle" }]);
-    if (spot && s.X(sent) - s.X(got) > textWidth(words, 11, 650) + 10) kids.push(T(spot.x, spot.y, words, `mid s11 b halo c-${c}`, { key: "flight" }));
+    if (spot && s.X(sent) - s.X(got) > textWidth(words, 11, 650) + 10) said.push(onPaper("flight", spot, words, 11, c));
   }
   return G({ key: "deliveries" }, kids);
 }
@@ -198,10 +198,13 @@ function band(view: View, { key, c, name, word, limit, modulo, now, s, y, up, ax
     inPast && G({ class: "glide", style: at(b + 8, 0) }, R(0, y + 3, textWidth(bound, 12, 650) + 8, high - 6, "f-panel", { rx: 4 }), T(4, middle, bound, `s12 b n c-${c}`))), beside(key, spot, words, middle, c)];
 }
 
-function beside(key: string, spot: Spot | null, words: string, y: number, c: string): Kid {
-  const w = textWidth(words, 12, 650) + 4, end = spot?.anchor === "end";
-  return spot && G({ key: `${key} ${spot.anchor}`, class: "glide", style: at(spot.x, 0) }, R(end ? 2 - w : -2, y - 12, w, 16, "f-panel"), T(0, y, words, `s12 b n c-${c} ${end ? "end" : ""}`));
+/** Words on paper: what is drawn before them goes behind them. */
+function onPaper(key: string, { x, y, anchor }: Spot, words: string, size: 11 | 12, c: string): VNode {
+  const w = textWidth(words, size, 650) + 4, left = { start: -2, middle: -w / 2, end: 2 - w }[anchor];
+  return G({ key: `${key} ${anchor}`, class: "glide", style: at(x, 0) }, R(left, y - size, w, size + 4, "f-panel"), T(0, y, words, `s${size} b n c-${c} ${anchor === "middle" ? "mid" : anchor}`));
 }
+
+const beside = (key: string, spot: Spot | null, words: string, y: number, c: string): Kid => spot && onPaper(key, { ...spot, y }, words, 12, c);
 
 /** A learner's rule beside the right one: its band, and how it differs on the line. */
 function theirs(view: View, line: Line, state: LineState, s: Scale, y: Rows, rule: { at: number; limit: number }): VNode {

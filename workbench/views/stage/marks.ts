@@ -235,13 +235,13 @@ export function wireMark(view: View, wire: Wire, id: string, names: readonly str
       R(middle - 46, y, 92, 26, "face", { rx: 13 }), P(`M${middle - 34} ${y + 10}l4 -4l4 4m-8 6l4 4l4 -4`, "k-muted w2 f-none"), T(middle + 8, y + 17.5, `${latency} ms`, "mid s12 b n")));
 }
 
-/** A gate in the middle of a lane: two posts, and a bar between them while it is closed. */
+/** A gate behind the middle of a lane, where frames wait: two posts, and a bar between them while it is closed. */
 function gateMark(view: View, id: string, name: string, { closed, text }: Gate, x: number, y: number, thick: number, side: 1 | -1, rightward: boolean): VNode {
-  const r = thick / 2 + 5, bar = x + (rightward ? 16 : -16), at = y + side * (r + 13) + 4, w = textWidth(text, 11);
-  view.labels.take(x - 14, y - r - 4, x + 14, y + r + 4);
+  const r = thick / 2 + 5, bar = x + (rightward ? 27 : -27), at = y + side * (r + 13) + 4, w = textWidth(text, 11);
+  view.labels.take(bar - 12, y - r - 4, bar + 12, y + r + 4);
   view.labels.take(x - w / 2, at - 11, x + w / 2, at + 3);
   return G({ key: `gate ${id}`, ...(toggle(view, id, phrase("gate", { name, how: phrase(closed ? "closed" : "open"), text })) ?? {}) },
-    R(x - 14, y - r - 4, 28, 2 * r + 8, "disc f-none"), closed ? L(bar, y - r, bar, y + r, "k-stop w5 round") : [L(bar, y - r, bar, y - r + 8, "k-flow w5 round"), L(bar, y + r - 8, bar, y + r, "k-flow w5 round")],
+    R(bar - 12, y - r - 4, 24, 2 * r + 8, "disc f-none"), closed ? L(bar, y - r, bar, y + r, "k-stop w5 round") : [L(bar, y - r, bar, y - r + 8, "k-flow w5 round"), L(bar, y + r - 8, bar, y + r, "k-flow w5 round")],
     T(x, at, text, `mid s11 n ${closed ? "b c-stop" : "m"}`));
 }
 

@@ -535,6 +535,23 @@ def test_a_knob_a_limit_and_a_wire_are_dragged_and_sent_when_let_go(opened):
     assert latency["value"] > page.evaluate("stage.scene.branches[0].steps[0].links.c1.latency")
 
 
+def test_a_knob_is_let_go_for_nothing_by_the_escape_key(opened):
+    """Who has turned it by mistake sends nothing, and finds it as it was."""
+    page = opened("credit")
+    knob = page.locator(".knob[data-knob=grant]")
+    before, box = knob.get_attribute("aria-valuenow"), knob.bounding_box()
+    x, y = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+    page.mouse.move(x, y)
+    page.mouse.down()
+    page.mouse.move(x, y - 30)
+    assert knob.get_attribute("aria-valuenow") != before
+    page.keyboard.press("Escape")
+    page.mouse.move(x, y - 40)
+    page.mouse.up()
+    assert knob.get_attribute("aria-valuenow") == before
+    assert sent(page) == []
+
+
 @pytest.mark.slow
 def test_a_frame_is_held_by_mouse_by_keyboard_and_from_the_list(opened):
     page = opened("credit")

@@ -287,10 +287,9 @@ def test_an_act_is_named_by_its_amount_and_by_what_else_was_told():
     played = run("qpid").then("publish", count=5).then("accept", count=3)
     acts = [act_words(row) for row in played.rows if row.event == "action"]
     assert acts == ["publish 5, queue q1, producer p1", "accept 3, queue q1"]
-    (cut,) = (
-        row for row in run("quorum").then("cut", a="n1", b="n2").rows if row.event == "action"
-    )
-    assert act_words(cut) == "cut n1, n2"
+    cut = run("quorum").then("cut", a="n1", b="n2").then("slow_disk", node="n2", fsync_us=2500)
+    acts = [act_words(row) for row in cut.rows if row.event == "action"]
+    assert acts == ["cut n1, n2", "slow disk 2.5 ms, node n2"]
 
 
 def test_valves_are_closed_by_the_brakes_that_hold():

@@ -36,7 +36,7 @@ from workbench.trace.words import spec_name, value_text, visible
 
 from . import theme
 from .frames import fields_of, summary
-from .scene_acts import Deed, Deeds
+from .scene_acts import IN_MS, Deed, Deeds
 from .scene_chain import STORE, ChainPicture
 from .scene_channel import ChannelPicture
 from .scene_gauge import GaugePicture, SubscriberPicture, sends_messages
@@ -696,9 +696,12 @@ def act_words(row: Row, frames: Mapping[str, str] | None = None) -> str:
         row: the act's.
         frames: what frames are called, by their ids.
     """
-    given = row.extra | {
-        name: way_of(value) for name, value in row.extra.items() if name == "direction" and value
-    }
+    given = {
+        name: way_of(value) if name == "direction" and value
+        else f"{value / 1000:g} ms" if name in IN_MS
+        else value
+        for name, value in row.extra.items()
+    }  # fmt: skip
     if given.get("frame_id") is not None:
         number = given["frame_id"]
         given = {"frame": (frames or {}).get(str(number), number)}

@@ -44,7 +44,7 @@ CLIENTS = ("ignore_window", "begin_session", "open_session")
 BELOW = ("set_policy", "alarm")
 DISKS = ("stall", "slow", "slow_disk")
 
-_IN_MS = ("latency_us", "fsync_us")  # shown in ms
+IN_MS = ("latency_us", "fsync_us")  # shown in ms
 _MOST_US = 100_000
 
 
@@ -85,7 +85,7 @@ class Deed:
             return self.spec.name, dict(self.given)
         if self.doc["kind"] == "frame":
             return self.spec.name, {**self.given, self.amount: frame_number(value)}
-        scale = 1000 if self.amount in _IN_MS else 1
+        scale = 1000 if self.amount in IN_MS else 1
         amount = amount_of(self.id, value, scale)
         if scale > 1 and not 0 <= amount <= self.doc["limit"] * scale:
             # The scenario would tell microseconds, which are not what was typed.
@@ -285,9 +285,9 @@ class Deeds:
         if amount is not None and kind in ("knob", "handle"):
             doc |= {"min": amount.minimum or 0, "max": self._top(spec, amount)}
             if amount.maximum is not None:
-                doc["limit"] = amount.maximum // (1000 if amount.name in _IN_MS else 1)
+                doc["limit"] = amount.maximum // (1000 if amount.name in IN_MS else 1)
             if amount.unit:
-                doc["unit"] = "ms" if amount.name in _IN_MS else amount.counts
+                doc["unit"] = "ms" if amount.name in IN_MS else amount.counts
             doc |= self._aims(spec, link)
         return Deed(
             id=doc["id"],
@@ -362,7 +362,7 @@ class Deeds:
         ]
         top = max([LEAST_TOP, *(2 * number for number in given if number <= MOST_TOP)])
         if amount.unit == "us":
-            top = _MOST_US // (1000 if amount.name in _IN_MS else 1)
+            top = _MOST_US // (1000 if amount.name in IN_MS else 1)
         return top if amount.maximum is None else min(top, amount.maximum)
 
     def _aims(self, spec: ActionSpec, link: Scope | None) -> Doc:

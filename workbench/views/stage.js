@@ -2112,6 +2112,7 @@ var Stage = class {
       },
       b: () => this.show(ids[(ids.indexOf(this.branch) + 1) % ids.length]),
       Escape: () => {
+        this.drag = null;
         this.preview = {};
         this.helps = false;
         this.tab = null;

@@ -578,7 +578,7 @@ export class Stage {
     const ids = [...this.runs.keys()], acts: Record<string, () => void> = {
       ArrowRight: () => this.next(1), ArrowLeft: () => this.next(-1), " ": () => this.play(), n: () => this.nextMark(), Home: () => { this.playing = false; this.set(this.first); }, End: () => { this.playing = false; this.set(this.lastSeen); },
       "?": () => this.ui("help", ""), a: () => this.ui("tab", "4"), p: () => { if (this.scene.parameters) this.ui("tab", "5"); }, b: () => this.show(ids[(ids.indexOf(this.branch) + 1) % ids.length]),
-      Escape: () => { this.preview = {}; this.helps = false; this.tab = null; this.note = null; this.code = null; this.draw(); },
+      Escape: () => { this.drag = null; this.preview = {}; this.helps = false; this.tab = null; this.note = null; this.code = null; this.draw(); },
       1: () => this.ui("tab", "0"), 2: () => this.ui("tab", "1"), 3: () => this.ui("tab", "2"), 4: () => this.ui("tab", "3"),
     };
     const keyed = this.scene.acts?.find((act) => act.key === key);

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from tests.trace.rows import Hand, granted, last, link, race
+from workbench.scenarios import run
 from workbench.trace import explain
 from workbench.trace.clauses import TITLES
 from workbench.trace.schema import INTERNAL_EVENTS
@@ -497,3 +498,23 @@ def test_a_step_names_who_did_it_in_the_form_that_a_language_asks_for(speak):
         " eine gesendet, die der flow nicht mitzählt. Ein transfer-Frame ist noch unterwegs zum"
         " Empfänger, deshalb sind die Enden verschieden."
     )
+
+
+@pytest.mark.parametrize(
+    ("scenario", "act", "sentence"),
+    [
+        (
+            "credit",
+            "publish",
+            "The broker recounts what is ready for a link without credit; no frame tells the"
+            " receiver.",
+        ),
+        ("qpid", "delete", "Queue “q1” is deleted; 0 ready, 0 delivered and not settled."),
+    ],
+)
+def test_what_happens_without_a_frame_is_told_in_a_sentence(
+    scenario: str, act: str, sentence: str
+) -> None:
+    """The name of its note, as it stands in a trace, is none."""
+    played = run(scenario, parameters={"messages": 0} if scenario == "credit" else {}).then(act)
+    assert sentence in [told.sentence for told in explain(played.rows)]

@@ -2,9 +2,8 @@
 
 That there is one, the schema's version and columns, that no column that may not be null is, that
 every frame has an author and a number, and that the rows are in order of `(run, seq)` without
-doubles. The
-footers tell most of it; for the rest a few short columns are read. Each fault gives one line that
-names file and column.
+doubles. The footers tell most of it; for the rest a few short columns are read. Each fault gives
+one line that names file and column.
 """
 
 from __future__ import annotations

@@ -130,24 +130,18 @@ def command(arguments: argparse.Namespace) -> int:
         from .following import follow_command
 
         return follow_command(arguments)
-    from workbench.analysis.errors import AnalysisError
-    from workbench.trace.files import TraceFileError
-
     traces = [one for one in (arguments.trace, arguments.other) if one]
     for trace in traces:
         refuse_capture(trace)
     if arguments.question == "unknowns":
         return _unknowns(arguments)
     window_us = None if arguments.window is None else round(arguments.window * 1_000_000)
-    try:
-        with Progress("working", unit="rows") as progress:
-            answer = answered(
-                arguments.question, traces, progress,
-                asked=arguments.engine, window_us=window_us, say=say,
-            )  # fmt: skip
-        _print(answer, arguments)
-    except (AnalysisError, TraceFileError) as error:
-        raise CommandError(str(error)) from None
+    with Progress("working", unit="rows") as progress:
+        answer = answered(
+            arguments.question, traces, progress,
+            asked=arguments.engine, window_us=window_us, say=say,
+        )  # fmt: skip
+    _print(answer, arguments)
     return DONE
 
 
@@ -185,11 +179,8 @@ def _unknowns(arguments: argparse.Namespace) -> int:
     from workbench.trace import files
     from workbench.trace.unknowns import Unknown, unknowns_report
 
-    try:
-        with Progress("reading") as progress:
-            report = unknowns_report(progress.over(files.iter_rows(arguments.trace)))
-    except files.TraceFileError as error:
-        raise CommandError(str(error)) from None
+    with Progress("reading") as progress:
+        report = unknowns_report(progress.over(files.iter_rows(arguments.trace)))
     if arguments.format == "table":
         print(report)
     else:

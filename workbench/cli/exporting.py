@@ -154,13 +154,10 @@ def _page(target: Path, arguments: argparse.Namespace, run: str, first: int, las
 
 
 def _capture(target: Path, rows: list[Row]) -> None:
-    from workbench.trace.pcapng_out import ExportError, export
+    from workbench.trace.pcapng_out import export
 
     with Progress("making the capture"):
-        try:
-            written = export(rows, target)
-        except ExportError as error:
-            raise CommandError(str(error)) from None
+        written = export(rows, target)
     say(f"{target}: {written.frames:,} frames, {target.stat().st_size:,} octets")
     if written.rebuilt:
         say(f"{written.rebuilt:,} frames had no octets in the trace: their payload is zeros")

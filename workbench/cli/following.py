@@ -384,25 +384,22 @@ def follow_command(arguments: argparse.Namespace) -> int:
     if arguments.engine == SPARK:
         raise CommandError("--follow is answered without Spark", WRONG_USAGE)
     window_us = WINDOW_US if arguments.window is None else round(arguments.window * 1_000_000)
+    follower = Follower(arguments.trace, arguments.checkpoint, window_us=window_us)
+    again = "begins anew; --checkpoint DIR makes it go on"
+    if arguments.checkpoint is not None:
+        again = "goes on from there"
+    say(f"following {arguments.trace}; Ctrl-C ends it, and the same command {again}")
+    if name == "stalls" and Path(arguments.trace).is_file():
+        say("a capture may tell of a stall only when it is over, by the frames that come then")
     try:
-        follower = Follower(arguments.trace, arguments.checkpoint, window_us=window_us)
-        again = "begins anew; --checkpoint DIR makes it go on"
-        if arguments.checkpoint is not None:
-            again = "goes on from there"
-        say(f"following {arguments.trace}; Ctrl-C ends it, and the same command {again}")
-        if name == "stalls" and Path(arguments.trace).is_file():
-            say("a capture may tell of a stall only when it is over, by the frames that come then")
-        try:
-            with _Screen(arguments, name, follower) as screen:
-                while True:
-                    came = follower.poll()
-                    screen.show(fresh=bool(came))
-                    if not came:
-                        time.sleep(POLL_S)
-        except KeyboardInterrupt:
-            say(f"{follower.rows:,} rows so far")
-    except TraceFileError as error:
-        raise CommandError(str(error)) from None
+        with _Screen(arguments, name, follower) as screen:
+            while True:
+                came = follower.poll()
+                screen.show(fresh=bool(came))
+                if not came:
+                    time.sleep(POLL_S)
+    except KeyboardInterrupt:
+        say(f"{follower.rows:,} rows so far")
     return DONE
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from .console import BAD_INPUT, DONE, CommandError, Progress, add_port, say
+from .console import BAD_INPUT, DONE, Progress, add_port, say
 from .importing_many import import_many, is_many
 from .places import output_file
 
@@ -64,7 +64,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def command(arguments: argparse.Namespace) -> int:
     """Read, report, write."""
     from workbench.capture.importer import CaptureError, import_files
-    from workbench.trace.files import TraceFileError
 
     into_folder = not arguments.output.endswith(".parquet")
     if any(is_many(capture) for capture in arguments.captures) or (
@@ -87,8 +86,6 @@ def command(arguments: argparse.Namespace) -> int:
         failures, nothing = list(report.failures), arguments.strict and bool(report.failures)
     except CaptureError as error:
         failures, nothing = str(error).splitlines(), True
-    except TraceFileError as error:
-        raise CommandError(str(error)) from None
     skipped = "skipped: " if len(arguments.captures) > 1 else ""
     for failure in failures:
         say(f"workbench import: {skipped}{failure}")

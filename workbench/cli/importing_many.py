@@ -35,19 +35,16 @@ def import_many(arguments: argparse.Namespace) -> int:
     """Make a folder of traces, one for each capture; those that are there already stay.
 
     Raises:
-        CommandError: no capture is there, or none is good, or the folder cannot be written.
+        CommandError: the output is a file.
+        AnalysisError: no capture is there, or none is good, or the folder cannot be written.
     """
-    from workbench.analysis.errors import AnalysisError
     from workbench.analysis.places import is_url
 
     if Path(arguments.output).is_file():
         raise CommandError(
             f"{arguments.output}: is a file; several captures become a folder of traces"
         )
-    try:
-        result = _imported(arguments)
-    except AnalysisError as error:
-        raise CommandError(str(error)) from None
+    result = _imported(arguments)
     for failure in result.failures:
         say(f"workbench import: skipped: {failure}")
     for others in result.others:
@@ -92,7 +89,6 @@ def _one_by_one(arguments: argparse.Namespace, given: list[str], folder: Path) -
     from workbench.analysis.ingest import Ingested
     from workbench.analysis.places import fetched
     from workbench.capture.importer import CaptureError, import_files
-    from workbench.trace.files import TraceFileError
 
     @contextmanager
     def fetch(path: str) -> Iterator[Path]:
@@ -112,8 +108,6 @@ def _one_by_one(arguments: argparse.Namespace, given: list[str], folder: Path) -
             )  # fmt: skip
     except CaptureError as error:
         raise AnalysisError("; ".join(str(error).splitlines())) from None
-    except TraceFileError as error:
-        raise AnalysisError(str(error)) from None
     except OSError as error:
         raise AnalysisError(f"{folder}: cannot write there: {error.strerror or error}") from None
     finally:

@@ -13,7 +13,7 @@ from workbench.notebook import PlainError
 from workbench.trace.collector import seldom_collected
 
 from .asking import PLAIN_ROWS
-from .console import CommandError, Progress, add_port, one_line, say, table_lines
+from .console import Progress, add_port, one_line, say, table_lines
 from .places import aside, output_file
 
 if TYPE_CHECKING:
@@ -231,11 +231,8 @@ def command(arguments: argparse.Namespace) -> int:
     capture, target = arguments.capture, None
     if arguments.output is not None:
         target = output_file(arguments.output, (".html",), [capture])
-    try:
-        with Progress() as progress:
-            found = look(capture, progress, port=arguments.port)
-    except LookError as error:
-        raise CommandError(str(error)) from None
+    with Progress() as progress:
+        found = look(capture, progress, port=arguments.port)
     if target is not None:
         from workbench.trace.whole import write_whole
 

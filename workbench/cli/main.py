@@ -12,6 +12,7 @@ from types import ModuleType
 from typing import NoReturn
 
 from workbench import __version__
+from workbench.notebook import PlainError
 
 from .console import BAD_INPUT, DONE, STOPPED, WRONG_USAGE, CommandError, one_line
 
@@ -140,6 +141,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         return stop.code if isinstance(stop.code, int) else DONE
     except CommandError as error:
         return _fail(prefix + str(error), error.code)
+    except PlainError as error:
+        return _fail(prefix + str(error), BAD_INPUT)
     except BrokenPipeError:
         # Whoever read our output has had enough (`workbench show t.parquet | head`).
         _forget_stdout()

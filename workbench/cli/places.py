@@ -64,22 +64,19 @@ def aside() -> Iterator[Path]:
 
 @contextmanager
 def reading(text: str) -> Iterator[None]:
-    """Within it a trace is read; what is wrong with that becomes the command's error.
+    """Within it a trace is read; a row that is not in it is the command line's error.
 
     Raises:
-        CommandError: it is no trace (a capture is told how to become one), or what was asked for is
+        CommandError: it is a capture, and is told how to become a trace; or what was asked for is
             not in it.
     """
     from workbench.trace.cut import StepError
-    from workbench.trace.files import TraceFileError
 
     refuse_capture(text)
     try:
         yield
     except StepError as error:
         raise CommandError(str(error), WRONG_USAGE) from None
-    except TraceFileError as error:
-        raise CommandError(str(error)) from None
 
 
 def refuse_capture(text: str) -> None:

@@ -134,7 +134,7 @@ def streamed(arguments: argparse.Namespace, scenario: Any, target: Path | None) 
     """
     from workbench.scenarios import ParameterError
     from workbench.scenarios.streaming import stream
-    from workbench.trace.files import TraceFileError, TraceWriter
+    from workbench.trace.files import TraceWriter
 
     if arguments.acts or arguments.share or arguments.strict or target is None:
         raise CommandError(
@@ -152,8 +152,6 @@ def streamed(arguments: argparse.Namespace, scenario: Any, target: Path | None) 
             done = stream(scenario, preset, values, take=writer.write, told=progress.at)
     except ParameterError as error:
         raise CommandError(str(error), WRONG_USAGE) from None
-    except TraceFileError as error:
-        raise CommandError(str(error)) from None
     now_us = done.world.clock.now_us
     say(f"{target}: {done.rows:,} rows without octets, {now_us:,} us of virtual time")
     for line in (*done.problems, *scenario.told(done.world)):
@@ -192,29 +190,23 @@ def shared(played: Any, cursor: int | None) -> str:
     """The share code of a run.
 
     Raises:
-        CommandError: if it would be too long.
+        ShareCodeError: if it would be too long.
     """
-    from workbench.scenarios.share import ShareCodeError, share_code
+    from workbench.scenarios.share import share_code
 
-    try:
-        return share_code(played, cursor)
-    except ShareCodeError as error:
-        raise CommandError(str(error)) from None
+    return share_code(played, cursor)
 
 
 def written(played: Any, target: Path) -> None:
     """Write the trace of a run.
 
     Raises:
-        CommandError: if it cannot be written.
+        TraceFileError: if it cannot be written.
     """
     from workbench.trace import files
 
     with Progress("writing", len(played.rows)) as progress:
-        try:
-            count = files.write(target, progress.over(played.rows))
-        except files.TraceFileError as error:
-            raise CommandError(str(error)) from None
+        count = files.write(target, progress.over(played.rows))
     say(f"{target}: {count:,} rows, {played.rows[-1].t_us if count else 0:,} us of virtual time")
 
 

@@ -107,14 +107,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def command(arguments: argparse.Namespace) -> int:
     """Serve until a signal comes."""
-    from workbench.net import ListenError
-
     for number in (signal.SIGINT, signal.SIGTERM):
         _on_signal(number, _stop)
     try:
         broker = _start(arguments)
-    except ListenError as error:
-        raise CommandError(str(error)) from None
     except _StopSignal:
         return 0
     try:

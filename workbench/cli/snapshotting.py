@@ -6,7 +6,7 @@ import argparse
 import json
 from dataclasses import asdict
 
-from .console import CommandError, add_format, say, table
+from .console import add_format, say, table
 from .places import output_file
 
 NAME = "snapshot"
@@ -40,13 +40,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def command(arguments: argparse.Namespace) -> int:
     """Look, tell, draw."""
-    from workbench.net.snapshot import SnapshotError, snapshot
+    from workbench.net.snapshot import snapshot
 
     target = None if arguments.output is None else output_file(arguments.output, (".html",))
-    try:
-        found = snapshot(arguments.url, arguments.queues, http=arguments.http)
-    except SnapshotError as error:
-        raise CommandError(str(error)) from None
+    found = snapshot(arguments.url, arguments.queues, http=arguments.http)
     if arguments.format == "json":
         print(json.dumps(asdict(found) | {"advice": found.advice()}, indent=1))
     else:

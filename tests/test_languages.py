@@ -17,13 +17,16 @@ from typing import Any
 import nbformat
 import pytest
 
+import workbench.languages
 from tests.conftest import REPO
 from workbench import lesson_map
+from workbench.cli import main
 from workbench.exercises.working_copies import make_copies
 from workbench.languages import (
     ENGLISH,
     HERE,
     VARIABLE,
+    LanguageError,
     language,
     languages,
     on_page,
@@ -138,8 +141,9 @@ def test_every_text_of_a_table_is_said_and_no_other():
     for table, asked in said.items():
         texts = {".".join(way) for way, _ in leaves(words_in(ENGLISH, table))}
         wanted = asked | LOOKED_UP.get(table, set())
-        assert [text for text in texts if not any(fnmatchcase(text, key) for key in wanted)] == []
-        assert [key for key in asked if not any(fnmatchcase(text, key) for text in texts)] == []
+        dead = [text for text in texts if not any(fnmatchcase(text, key) for key in wanted)]
+        missing = [key for key in asked if not any(fnmatchcase(text, key) for text in texts)]
+        assert (dead, missing) == ([], []), f"languages/en/{table}.toml: texts not said, not there"
 
 
 def declarations() -> Iterator[str]:
@@ -156,10 +160,12 @@ def declarations() -> Iterator[str]:
             yield from part.get("wrong", ()) if isinstance(part, Mapping) else ()
 
 
-@pytest.mark.parametrize("name", OTHERS)
-def test_a_language_has_texts_for_what_is_declared_and_no_other(name):
+@pytest.mark.parametrize(
+    "path", sorted(HERE.glob("*/declared.toml")), ids=lambda path: path.parent.name
+)
+def test_a_language_has_texts_for_what_is_declared_and_no_other(path):
     """A text of English that was changed in its declaration leaves that of a language behind."""
-    own = tomllib.loads((HERE / name / "declared.toml").read_text("utf-8"))
+    own = tomllib.loads(path.read_text("utf-8"))
     assert own
     assert own.keys() <= set(declarations())
 
@@ -206,7 +212,8 @@ def test_no_refusal_of_a_scenario_stands_in_its_source(path):
     tree = ast.parse(path.read_text("utf-8"))
     raised = [node.exc for node in ast.walk(tree) if isinstance(node, ast.Raise) and node.exc]
     shown = [text for one in raised for text in texts_in(one) if " " in text.strip()]
-    assert shown + [text for text in texts_in(tree) if re.search("legal(?: now)?: ", text)] == []
+    shown += [text for text in texts_in(tree) if re.search("legal(?: now)?: ", text)]
+    assert shown == [], "`refusal` says it, with words of languages/en/refusals.toml"
 
 
 def test_the_stage_calls_every_phrase_and_no_other():
@@ -244,7 +251,7 @@ def test_no_sentence_of_a_view_stands_in_its_source(path):
 
 @pytest.mark.parametrize(("name", "table"), TRANSLATED)
 def test_a_language_says_only_what_english_says(name, table):
-    """The same keys, and in each text the same facts: a key that English has not is never read."""
+    """In each text the same facts, and no key that English has not: it would never be read."""
     english = dict(leaves(words_in(ENGLISH, table)))
     own = dict(leaves(words_in(name, table)))
     assert own.keys() == english.keys()
@@ -308,6 +315,18 @@ def test_each_step_of_lesson_01_is_said_in_the_samples_language(speak):
     assert set(own).isdisjoint(english)
 
 
+# What no learner reads: names and settings, and notes for those who teach.
+NOT_SHOWN = {"name", "minutes", "instructors", "kept_as", "search", "unit"}
+
+
+@pytest.mark.parametrize("table", ["stage", "lesson_01"])
+def test_the_sample_is_whole_where_it_says_so(table):
+    """The stage's words and those of lesson 01 have their German twins."""
+    own = dict(leaves(tomllib.loads((HERE / "de" / f"{table}.toml").read_text("utf-8"))))
+    english = dict(leaves(words_in(ENGLISH, table)))
+    assert [".".join(way) for way in english if way not in own and way[-1] not in NOT_SHOWN] == []
+
+
 def test_what_a_language_leaves_out_is_english(speak):
     """A text of a table that it has, and a table that it has not."""
     speak("de")
@@ -323,11 +342,28 @@ def test_what_a_language_leaves_out_is_english(speak):
     assert "Übersetzungsprobe" in lesson_map(NOTEBOOKS)._repr_html_()
 
 
-def test_a_language_of_which_there_are_no_words_is_refused(speak):
-    """With the names of those that there are."""
+def test_a_language_of_which_there_are_no_words_is_refused(speak, capsys):
+    """With the names of those that there are; and the command line calls it no mistake of ours."""
     speak("xx")
-    with pytest.raises(ValueError, match=r"'xx'.*: de, en"):
+    with pytest.raises(LanguageError, match=r"'xx'.*: de, en"):
         language()
+    assert main(["scenarios", "credit"]) == 1
+    assert capsys.readouterr().err.startswith("workbench scenarios: WORKBENCH_LANGUAGE is 'xx'")
+
+
+def test_a_folder_with_one_table_is_a_language(speak, monkeypatch, tmp_path):
+    """All else is English there."""
+    shutil.copytree(HERE / ENGLISH, tmp_path / ENGLISH)
+    (tmp_path / "fr").mkdir()
+    (tmp_path / "fr" / "stage.toml").write_text('predict = "Prédire"\n', "utf-8")
+    monkeypatch.setattr(workbench.languages, "HERE", tmp_path)
+    languages.cache_clear()
+    speak("fr")
+    try:
+        assert words("stage") == {**words_in(ENGLISH, "stage"), "predict": "Prédire"}
+        assert words("cards") == words_in(ENGLISH, "cards")
+    finally:
+        languages.cache_clear()
 
 
 def test_a_noun_with_more_forms_is_written_out():
@@ -338,6 +374,12 @@ def test_a_noun_with_more_forms_is_written_out():
         "eine Nachricht",
         "3 Nachrichten",
     ]
+
+
+def test_what_stands_in_backticks_is_code_on_a_page_and_nothing_else_is_markup():
+    """A mark without its second one stays as it is."""
+    assert on_page("put `a < b` there") == "put <code>a &lt; b</code> there"
+    assert on_page("<b> and `") == "&lt;b&gt; and `"
 
 
 ASKED = """
@@ -351,12 +393,6 @@ print(judge(1, question.solve()).text)
 
 
 @pytest.mark.slow
-def test_what_stands_in_backticks_is_code_on_a_page_and_nothing_else_is_markup():
-    """A mark without its second one stays as it is."""
-    assert on_page("put `a < b` there") == "put <code>a &lt; b</code> there"
-    assert on_page("<b> and `") == "&lt;b&gt; and `"
-
-
 def test_a_lesson_is_asked_and_judged_in_another_language():
     """The question's text and the words on a wrong answer."""
     done = subprocess.run(

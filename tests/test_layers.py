@@ -45,7 +45,7 @@ EVERYTHING = RUNNING | {
 
 MAY_IMPORT: dict[str, set[str]] = {
     "serial": set(),
-    "languages": set(),
+    "languages": {"notebook"},
     "stream": set(),
     "presets": set(),
     "amqp10": {"serial", "stream"},

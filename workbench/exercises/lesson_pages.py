@@ -12,7 +12,7 @@ from typing import Any
 
 import ipywidgets as widgets
 
-from workbench.languages import phrase, words
+from workbench.languages import phrase
 from workbench.lessons.table import LESSONS, Lesson, is_ready, lesson_numbered
 from workbench.views.stills import Still
 
@@ -78,7 +78,7 @@ class Shelf:
 
 def _note() -> list[str]:
     """What is to be said of the learner's language, if it is not whole."""
-    return [note] if (note := words("about")["note"]) else []
+    return [note] if (note := say("map.language")) else []
 
 
 class LessonMap:

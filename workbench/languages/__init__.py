@@ -1,6 +1,7 @@
 """The words of the workbench, a folder for each language: English is whole, others lie over it.
 
-A file of a language has the name and the keys of the English one. What it leaves out is English.
+A file of a language has the name and the keys of the English one. Whatever it leaves out, files or
+keys, is English.
 Where English stands beside what it is about, as the prose of a notebook and what a scenario is
 declared with, another language alone has a file: one for the notebook, and `declared.toml`.
 The language is that of the variable WORKBENCH_LANGUAGE when the workbench is imported.
@@ -15,6 +16,8 @@ from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any
 
+from workbench.notebook import PlainError
+
 from .telling import FactError, Piece, capital, count, found, on_page, told
 
 HERE = Path(__file__).resolve().parent
@@ -22,10 +25,14 @@ ENGLISH = "en"
 VARIABLE = "WORKBENCH_LANGUAGE"
 
 
+class LanguageError(PlainError):
+    """There are no words of the language that is asked for."""
+
+
 @cache
 def languages() -> tuple[str, ...]:
     """The languages that there are, by the names of their folders."""
-    return tuple(sorted(path.parent.name for path in HERE.glob("*/about.toml")))
+    return tuple(sorted({path.parent.name for path in HERE.glob("*/*.toml")}))
 
 
 @cache
@@ -33,12 +40,12 @@ def language() -> str:
     """The learner's language; the same to the end of the process.
 
     Raises:
-        ValueError: if there are no words of it; the text lists the languages.
+        LanguageError: if there are no words of it; the text lists the languages.
     """
     wanted = os.environ.get(VARIABLE) or ENGLISH
     if wanted not in languages():
         listed = ", ".join(languages())
-        raise ValueError(
+        raise LanguageError(
             f"{VARIABLE} is {wanted!r:.40}, of which there are no words; set: {listed}"
         )
     return wanted
@@ -139,6 +146,7 @@ __all__ = [
     "HERE",
     "VARIABLE",
     "FactError",
+    "LanguageError",
     "Piece",
     "capital",
     "count",

@@ -8,9 +8,9 @@ from workbench.presets import brakes
 
 
 def test_the_page_is_that_of_the_presets_as_they_are():
-    """After a change, make it again: python -m workbench.presets.brakes docs/brakes.md."""
+    """It is made, and not written."""
     page = (REPO / "docs" / "brakes.md").read_text(encoding="utf-8")
-    assert page == brakes.markdown()
+    assert page == brakes.markdown(), "run: python -m workbench.presets.brakes docs/brakes.md"
 
 
 def test_a_changed_number_changes_its_cell_and_no_other():

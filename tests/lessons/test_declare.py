@@ -227,13 +227,14 @@ def test_every_text_that_is_said_elsewhere_is_asked_for_and_no_other(path):
 
 
 def test_the_map_has_every_lesson_in_order():
-    """Thirteen are planned, and the index is none of them."""
+    """The index is none of them."""
     assert [lesson.number for lesson in LESSONS] == [f"{n:02}" for n in range(1, 13)]
 
 
 def test_the_notes_for_instructors_are_those_of_the_lessons():
-    """`python -m workbench.lessons.instructors` writes them; no sentence with a fact is in them."""
-    assert instructors.FILE.read_text(encoding="utf-8") == instructors.text()
+    """They are made, and not written; no sentence with a fact is in them."""
+    text = instructors.FILE.read_text(encoding="utf-8")
+    assert text == instructors.text(), "run: python -m workbench.lessons.instructors"
     prose = re.sub(r"```python.*?```", "", instructors.text(), flags=re.DOTALL)
     assert "{" not in prose
 

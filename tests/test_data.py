@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 
 from workbench.capture.importer import import_capture
+from workbench.folds.questions import QUESTIONS
+from workbench.folds.vantage import LinkKey
 from workbench.trace.schema import BROKER, COLUMNS
 
 DATA = Path(__file__).resolve().parent.parent / "data"
@@ -62,6 +64,20 @@ def test_every_column_and_field_has_a_line():
         line = re.search(rf"^\| `{column.name}` \|.*\|$", text, re.M)
         assert line, column.name
         assert len(line[0].split(" | ")) == 5
+
+
+# What names a link and a row of the trace is told once, for all questions.
+TOLD_ONCE = {*LinkKey._fields, "seq", "frame_id"}
+
+
+@pytest.mark.parametrize("name", QUESTIONS)
+def test_every_question_is_defined(name):
+    """In a section of its own, which names each column of the answer."""
+    text = (DATA / "README.md").read_text(encoding="utf-8")
+    section = re.search(rf"^### `{name}`.*?(?=^###? )", text, re.M | re.S)
+    assert section, f"data/README.md defines the questions: ### `{name}`: ..."
+    named = set(re.findall(r"\w+", section[0]))
+    assert set(QUESTIONS[name].columns) - TOLD_ONCE - named == set()
 
 
 def test_every_recorded_answer_is_described():

@@ -73,6 +73,16 @@ ASKED = [
 ]
 
 
+# In modules of their own, with traces of theirs, or with two of them.
+ELSEWHERE = {"summary", "stalls", "credit", "prefetch", "compare"}
+
+
+def test_every_question_is_asked_of_both_engines():
+    """Each has a fold and a Spark query, which must agree."""
+    asked = {name for name, _ in (getattr(case, "values", case) for case in ASKED)}
+    assert asked | ELSEWHERE == folds.QUESTIONS.keys(), "ask it here, cut into chunks and whole"
+
+
 def collected(answer):
     """Its columns and its rows."""
     return answer.columns, [row.asDict() for row in answer.collect()]

@@ -323,7 +323,7 @@ def test_no_two_rows_of_an_answer_have_the_same_place_in_its_order(name):
     """Else they would stand in one order by the fold and in another by Spark."""
     question = folds.QUESTIONS[name]
     answer = question.answer([*all_rows(), *made_rows(seed=2, runs=8)])
-    assert answer
+    assert answer, "no trace of tests/analysis/runs.py has a row for it"
     assert len({tuple(row[one] for one in question.order) for row in answer}) == len(answer)
 
 

@@ -9,10 +9,12 @@ import json
 import os
 import shlex
 import sys
+import textwrap
 from collections.abc import Iterable
 from itertools import chain
 from typing import Any
 
+from workbench.folds.questions import QUESTIONS as FOLDED
 from workbench.trace.words import counted
 
 from .asking import ENGINES, PLAIN, SPARK, Answer, answered
@@ -32,21 +34,17 @@ from .places import refuse_capture
 
 NAME = "analyze"
 HELP = "ask a trace a question: credit, stalls, windows, grants, latency, ..."
-TEXT = """\
+QUESTIONS = {name: question.about for name, question in FOLDED.items()} | {
+    "unknowns": "what this trace cannot tell, per connection and link, and why"
+}
+_LISTED = "\n".join(
+    textwrap.fill(about, 100, initial_indent=f"  {name:<12}", subsequent_indent=" " * 14)
+    for name, about in QUESTIONS.items()
+)
+TEXT = f"""\
 Ask a trace of any size a question. The answer goes to stdout.
 
-  summary     per link or channel: messages, time at zero credit, longest stall, advice
-  stalls      when a sender had something to send and a brake was on, and which brake
-  credit      both counters of every link at every frame, from the wire alone
-  windows     per session and direction: how often and how long its window was closed
-  grants      per link: how its receiver tops up, and what credit it needs
-  latency     per link: settlement, grant, drain and echo, percentiles; of 0-9-1 confirm and ack,
-              of 0-10 completion
-  throughput  per second and link: rate, share, fairness, time behind a closed window
-  violations  frames that break a rule, with the clause
-  prefetch    AMQP 0-9-1: what each consumer has at every frame, against what it may have
-  compare     two traces side by side, with effect sizes
-  unknowns    what this trace cannot tell, per connection and link, and why
+{_LISTED}
 
   workbench analyze rabbit.parquet summary
   workbench analyze rabbit.parquet stalls
@@ -69,10 +67,6 @@ too. What is configured for Spark itself (spark-submit, PYSPARK_SUBMIT_ARGS, spa
 PYSPARK_PYTHON) is left as it is.
 """
 
-QUESTIONS: tuple[str, ...] = (
-    "summary", "stalls", "credit", "windows", "grants", "latency", "throughput", "violations",
-    "prefetch", "compare", "unknowns",
-)  # fmt: skip
 RUNS = ("run", "left_run", "right_run")
 """Columns that a table leaves out where they say the same in every row."""
 OPENED = ("stalls", "violations", "windows", "grants", "latency", "prefetch", "compare")

@@ -15,6 +15,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
+from workbench.folds.questions import QUESTIONS
+
 if TYPE_CHECKING:
     from .console import Progress
 
@@ -157,8 +159,6 @@ def ask_trace(
         AnalysisError: Spark cannot work, or its trace is none.
         ValueError: there is no such question or engine.
     """
-    from workbench.folds.questions import QUESTIONS
-
     from .console import Progress
 
     if question not in QUESTIONS or (question == "compare") != (other is not None):
@@ -196,8 +196,6 @@ def answered(
         TraceFileError: one is no trace.
         AnalysisError: Spark cannot work, or its trace is none.
     """
-    from workbench.folds.questions import QUESTIONS
-
     arguments = {} if window_us is None else {"window_us": window_us}
     count = _rows(traces)
     engine = _chosen(count, asked)
@@ -213,7 +211,6 @@ def answered(
 def _folded(
     question: str, traces: Sequence[Path_], progress: Progress, arguments: dict[str, int]
 ) -> list[dict[str, Any]]:
-    from workbench.folds.questions import QUESTIONS
     from workbench.trace import files
     from workbench.trace.collector import seldom_collected
 
@@ -238,7 +235,6 @@ def _from_spark(
     from workbench.analysis.reading import open_trace, told
     from workbench.analysis.segmented_scan import released
     from workbench.analysis.session import QUICK_ROWS, SMALL, SMALL_ROWS, get_spark
-    from workbench.folds.questions import QUESTIONS
 
     rows = QUICK_ROWS + 1 if count is None else count
     suited = SMALL if rows <= SMALL_ROWS else {}

@@ -32,6 +32,21 @@ def test_links_lead_to_files(page):
         assert ((REPO / page).parent / target).exists(), target
 
 
+def test_files_that_are_named_are_there():
+    """In pages, docstrings and comments; the changelog tells of what has been."""
+    folders = ("workbench", "tests", "benchmarks", "docs", "data")
+    files = [one for folder in folders for one in (REPO / folder).rglob("*.[pm][yd]")]
+    path = re.compile(rf"\b(?:{'|'.join(folders)})/[\w/.-]+\.(?:py|md|ts|json|toml|ipynb)\b")
+    gone = {
+        (str(file.relative_to(REPO)), named)
+        for file in [*files, *map(REPO.joinpath, PAGES), REPO / "INSTRUCTORS.md"]
+        if "node_modules" not in file.parts
+        for named in path.findall(file.read_text(encoding="utf-8"))
+        if not (REPO / named).is_file()
+    }
+    assert gone == set()
+
+
 def test_every_lesson_is_listed():
     """A lesson that exists is in the README's table."""
     for path in (REPO / "notebooks").glob("*.ipynb"):

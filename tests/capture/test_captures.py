@@ -4,7 +4,7 @@ The client of each capture logged every frame itself (`*.frames.txt`), a note sa
 (`*.note.txt`), and Wireshark's dissector reads the same file. The credit at every frame is worked
 out a second time here, from the listing alone, in a few plain lines.
 
-To run over more captures: WORKBENCH_CAPTURES=/some/folder pytest tests/trace/test_captures.py
+To run over more captures: WORKBENCH_CAPTURES=/some/folder pytest tests/capture/test_captures.py
 """
 
 import ast

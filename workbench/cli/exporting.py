@@ -52,8 +52,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help=f"of a test: {EXPECTS}; may be given several times",
     )
     add_run(parser)
-    parser.add_argument("--from", type=int, metavar="SEQ", dest="first", help="first step")
-    parser.add_argument("--to", type=int, metavar="SEQ", dest="last", help="last step")
+    parser.add_argument("--from", type=int, metavar="SEQ", dest="first", help="the first row")
+    parser.add_argument("--to", type=int, metavar="SEQ", dest="last", help="the last row")
     parser.add_argument("--title", default="", metavar="TEXT", help="title of the page")
 
 

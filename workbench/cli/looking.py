@@ -221,7 +221,7 @@ def _about(place: Path, report: CaptureReport) -> Iterator[str]:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """What `look` takes."""
-    parser.add_argument("capture", metavar="CAPTURE", help="a pcap or pcapng file")
+    parser.add_argument("capture", metavar="CAPTURE", help="a capture, or a trace")
     parser.add_argument("-o", "--output", metavar="FILE", help="write a page: a name in .html")
     add_port(parser, "the broker's TCP port, if it is not found by itself")
 

@@ -9,9 +9,9 @@ import argparse
 import itertools
 import sys
 
+from tests.rules.quorum_shelf import MUTANTS, catches, page_command, shortest
 from workbench.queues.raft_referee import InvariantBrokenError
 from workbench.scenarios.quorum_chaos import Chaos
-from workbench.scenarios.quorum_shelf import MUTANTS, catches, page_command, shortest
 from workbench.sim import VirtualClock
 
 EVERY = 500

@@ -9,8 +9,8 @@ import argparse
 import sys
 import time
 
+from tests.rules.quorum_model import QuorumModel
 from workbench.queues.raft import RIGHT, RULES_BROKEN
-from workbench.scenarios.quorum_model import QuorumModel
 from workbench.sim.explorer import Bounds, explore
 
 

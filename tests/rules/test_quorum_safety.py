@@ -9,6 +9,7 @@ from functools import cache
 
 import pytest
 
+from tests.rules.quorum_shelf import MUTANTS, catches, caught, page_command, shortest
 from workbench.queues.raft import RIGHT, RULES_BROKEN
 from workbench.queues.raft_referee import (
     CONFIRMED_IS_SAFE,
@@ -21,7 +22,6 @@ from workbench.queues.raft_referee import (
 )
 from workbench.scenarios import run
 from workbench.scenarios.quorum_chaos import Chaos
-from workbench.scenarios.quorum_shelf import MUTANTS, catches, caught, page_command, shortest
 from workbench.sim import VirtualClock
 
 SEEDS = 100

@@ -6,11 +6,11 @@ import re
 
 import pytest
 
+from tests.rules.quorum_shelf import page_command
 from workbench.cli import main as cli
 from workbench.queues.raft import RULES_BROKEN
 from workbench.scenarios import ActionError, ParameterError, run
 from workbench.scenarios.quorum_chaos import Chaos
-from workbench.scenarios.quorum_shelf import page_command
 from workbench.sim import VirtualClock
 from workbench.trace import files
 from workbench.trace.hash import trace_hash

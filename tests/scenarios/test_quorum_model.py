@@ -3,10 +3,10 @@
 import pytest
 
 from tests.rules import every_order
+from tests.rules.quorum_model import QuorumModel
+from tests.rules.quorum_search import FIGURE_8, directed, play, shrink
 from workbench.queues.raft import RIGHT, RULES_BROKEN
 from workbench.queues.raft_referee import CONFIRMED_IS_SAFE, LEADER_COMPLETENESS
-from workbench.scenarios.quorum_model import QuorumModel
-from workbench.scenarios.quorum_search import FIGURE_8, directed, play, shrink
 from workbench.sim.explorer import Bounds, explore
 
 OLD_TERM = "commit-of-an-old-term"

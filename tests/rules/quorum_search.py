@@ -9,10 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
+from tests.rules.quorum_model import Cluster, Move, QuorumModel
 from workbench.queues.raft import LEADER
 from workbench.sim.explorer import Bounds, explore
-
-from .quorum_model import Cluster, Move, QuorumModel
 
 Waypoint = Callable[[Cluster], bool]
 

@@ -8,9 +8,8 @@ from itertools import islice
 
 from workbench.queues.raft import RIGHT, RULES_BROKEN
 from workbench.queues.raft_referee import InvariantBrokenError
+from workbench.scenarios.quorum_chaos import MESSAGES, Chaos
 from workbench.sim import VirtualClock
-
-from .quorum_chaos import MESSAGES, Chaos
 
 MUTANTS = tuple(RULES_BROKEN)
 FEWER = (1, 2, 3, 5, 8, 13, 21, 34, 55)

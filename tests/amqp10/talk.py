@@ -62,7 +62,7 @@ class Talk(Conversation):
         self.receiver.grant(credit, drain=True)
 
     def do_stop(self):
-        self.receiver.stop_sender()
+        self.receiver.grant(0, echo=True)
 
     def do_ask(self):
         self.receiver.session.flow(echo=True)

@@ -152,7 +152,7 @@ class Play:
         self.pair.receiver.grant(credit, drain=True)
 
     def stop(self, _):
-        self.pair.receiver.stop_sender()
+        self.pair.receiver.grant(0, echo=True)
 
     def echo(self, which):
         # Never blocked by window or credit, whoever asks (invariant 6).

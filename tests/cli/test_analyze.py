@@ -15,7 +15,7 @@ import pytest
 import workbench
 from workbench import folds
 from workbench.capture.importer import import_capture
-from workbench.cli import main
+from workbench.cli import asking, main
 from workbench.cli.asking import PLAIN_ROWS, engine_for
 from workbench.scenarios.run import run
 from workbench.trace import files
@@ -274,13 +274,13 @@ def test_the_engine_fits_the_size_and_a_named_master_means_spark(
     """What is asked for wins."""
     for name, value in environment.items():
         monkeypatch.setenv(name, value)
-    monkeypatch.setattr("workbench.cli.asking._rows", lambda _traces: rows)
-    assert engine_for("t.parquet", asked=asked) == engine
+    assert engine_for(rows, asked) == engine
 
 
 def test_a_url_is_spark_s():
     """Its rows are not counted before."""
-    assert engine_for("s3a://bucket/t.parquet") == "spark"
+    assert asking._rows(["s3a://bucket/t.parquet"]) is None
+    assert engine_for(None) == "spark"
 
 
 def test_an_answer_in_a_notebook_says_which_engine_it_was(trace):

@@ -132,7 +132,7 @@ def test_a_position_without_a_way_out_is_said_to_be_one():
         if not level.model.bad(state) and level.from_here(state) is None
     )
     game = Game(level, Progress())
-    game.follow(level.found.path_to(lost))
+    game.follow(level.found.schedule_to(level.found.index_of(lost)))
     game.hint()
     assert "cannot be done any more" in game.line
     assert game.hints == 0

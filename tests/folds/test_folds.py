@@ -212,7 +212,11 @@ def test_a_sender_that_adds_credit_is_caught_and_one_that_works_by_the_rule_is_n
         model = LinkModel(messages=6, grants=(2, 2), rule=rule_named(rule).rule)
         found = explore(model)
         sends = ["send-transfer"] * 3  # with what the schedule has led it to believe
-        moves = [*found.shortest, *sends] if found.shortest else found.path_to(found.ordered[-1])
+        moves = (
+            [*found.shortest, *sends]
+            if found.shortest
+            else found.schedule_to(len(found.ordered) - 1)
+        )
         whats[rule] = {
             row["what"] for row in folds.violations(schedules.play_model(model, moves, rule).rows)
         }

@@ -184,7 +184,7 @@ def test_credit_cut_to_zero_in_the_middle_stops_the_sender() -> None:
     rig, client, _, link = consuming(None, 100)
     link.grant(50)
     rig.clock.run_until_rest(max_events=20)
-    link.stop_sender()
+    link.grant(0, echo=True)
     rig.rest()
     flow = client.frames(Flow)[-1]
     assert (flow.link_credit, flow.delivery_count) == (0, len(payloads(client)))

@@ -140,7 +140,7 @@ def test_stopping_with_echo_ends_after_a_whole_batch(preset) -> None:
     link.grant(2500)
     while len(client.frames(Transfer)) < 300:
         assert rig.clock.step()
-    link.stop_sender()
+    link.grant(0, echo=True)
     rig.rest()
     sent = len(client.frames(Transfer))
     assert sent % 256 == 0

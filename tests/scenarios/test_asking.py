@@ -9,12 +9,9 @@ from hypothesis import strategies as st
 from workbench import presets
 from workbench.peers.getter import Ending
 from workbench.scenarios import ActionError, run
-from workbench.scenarios.asking import (
-    QUEUE,
-    expected_ending,
-    gets_of,
-    late_arrivals,
-)
+from workbench.scenarios.asking import QUEUE, gets_of
+
+from .endings import expected_ending
 
 SPEC = presets.get("spec")
 
@@ -22,6 +19,27 @@ SPEC = presets.get("spec")
 def asked(**parameters):
     """A run of the scenario."""
     return run("asking", parameters=parameters)
+
+
+def late_arrivals(played):
+    """Transfers that arrived after the receiver had stopped the link, before the answer."""
+    rows = played.rows
+    stops = [
+        row.seq
+        for row in rows
+        if row.kind == "flow"
+        and row.event == "sent"
+        and row.from_peer == "client"
+        and (row.frame or {}).get("echo")
+        and (row.frame or {}).get("link_credit") == 0
+    ]
+    if not stops:
+        return []
+    return [
+        row
+        for row in rows
+        if row.seq > stops[-1] and row.kind == "transfer" and row.event == "received"
+    ]
 
 
 def flows(played, peer, event="sent"):

@@ -3,8 +3,9 @@
 import pytest
 
 from workbench.scenarios.run import run
-from workbench.scenarios.shift import Plan, shift_parts, write_shift
+from workbench.scenarios.shift import Plan, shift_parts
 from workbench.trace import files
+from workbench.trace.copies import write_copies
 from workbench.trace.schema import SENT
 
 SMALL = Plan(
@@ -64,7 +65,7 @@ def test_each_client_is_a_run_of_its_own_and_the_file_is_whole(tmp_path, parts):
     """Copies differ in nothing but their name; rows are in order of (run, seq)."""
     path = tmp_path / "shift.parquet"
     told = []
-    count = write_shift(path, SMALL, lambda *step: told.append(step))
+    count = write_copies(path, shift_parts(SMALL, lambda *step: told.append(step)))
     rows = files.read(path)
     assert len(rows) == count == sum(len(part.rows) * len(part.runs) for part in parts.values())
     names = list(dict.fromkeys(row.run for row in rows))
@@ -80,7 +81,7 @@ def test_each_client_is_a_run_of_its_own_and_the_file_is_whole(tmp_path, parts):
 def test_a_file_that_cannot_be_written_leaves_nothing(tmp_path):
     """No folder there: the error is the system's, and no part is left."""
     with pytest.raises(files.TraceFileError, match="No such file"):
-        write_shift(tmp_path / "none" / "shift.parquet", SMALL)
+        write_copies(tmp_path / "none" / "shift.parquet", shift_parts(SMALL))
     assert list(tmp_path.iterdir()) == []
 
 

@@ -74,11 +74,11 @@ def test_it_finds_what_a_plain_search_finds_and_the_nearest_fault(edges, faults)
 @given(GRAPHS)
 @settings(derandomize=True, max_examples=100)
 def test_a_schedule_leads_to_its_state(edges):
-    """Following the moves of `path_to` from the first state ends in the state asked for."""
+    """Following a schedule's moves from the first state ends in the state asked for."""
     found = explore(Graph(edges))
     for state in found.ordered:
         at = 0
-        for node, place in found.path_to(state):
+        for node, place in found.schedule_to(found.index_of(state)):
             assert node == at
             at = edges[node][place]
         assert at == state
@@ -179,7 +179,7 @@ def test_bad_states_come_nearest_first():
     """And a bad first state is found before any move."""
     found = explore(Graph({0: [1], 1: [2]}, faults={2, 1}))
     assert found.bad_states == [1, 2]
-    assert [len(found.path_to(state)) for state in found.bad_states] == [1, 2]
+    assert [len(found.schedule_to(found.index_of(state))) for state in found.bad_states] == [1, 2]
     at_once = explore(Graph({0: [1]}, faults={0}), stop_at_bad=True)
     assert at_once.shortest == ()
     assert at_once.states == 1
@@ -190,6 +190,5 @@ def test_what_was_not_found_has_no_schedule():
     found = explore(Graph({0: [1]}))
     assert 1 in found
     assert 7 not in found
-    for ask in (found.path_to, found.index_of):
-        with pytest.raises(KeyError):
-            ask(7)
+    with pytest.raises(KeyError):
+        found.index_of(7)

@@ -132,7 +132,6 @@ class Session:
         self.pending_syncs: deque[int] = deque()
         self.subscriptions: dict[str, Subscription] = {}
         self.transfers: dict[int, tuple[Subscription, int]] = {}
-        self._point_sent = False
         self._accepted = RangeSet()
         self._told_at_once: set[int] = set()  # commands that came with sync
         self._asked_known = first
@@ -165,7 +164,6 @@ class Session:
             self.connection.forget(self)
 
     def _point(self) -> None:
-        self._point_sent = True
         self._control(SessionCommandPoint(on_wire(self.sent), 0))
 
     # -- sending --------------------------------------------------------------------------------

@@ -169,10 +169,6 @@ class ReceiverLink(Link):
         self.counters.drain = drain
         self.flow(echo=echo, properties=properties)
 
-    def stop_sender(self) -> None:
-        """Asks the sender to stop: credit 0 and echo; its answer is the last word [2.6.10]."""
-        self.grant(0, echo=True)
-
     def flow(self, *, echo: bool = False, properties: Mapping[Any, Any] | None = None) -> None:
         """Tells the sender this end's count, credit and drain, unchanged [2.7.4].
 

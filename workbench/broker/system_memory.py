@@ -22,7 +22,7 @@ from workbench.sim import Tap, Timer
 
 from .memory import CHECK_INTERVAL_US, MEMORY, Alarmed
 
-MACHINE, RESIDENT, USED = "machine", "resident", "used"
+MACHINE, USED = "machine", "used"
 EXHAUSTION_STEPS = 256  # what came is added up so often on the way to the machine's last octet
 ARTICLE_BEGAN = datetime(2008, 11, 9, 15, 13, 26, tzinfo=UTC)
 

@@ -33,23 +33,13 @@ Say = Callable[[str], None]
 Path_ = str | os.PathLike[str]
 
 
-def engine_for(*traces: Path_, asked: str | None = None) -> str:
-    """The engine that answers questions about these traces: `plain` or `spark`.
-
-    What was asked for is taken; else Spark where a master is named or a trace lies at a URL, and
-    by the number of rows in the files' footers everywhere else.
+def engine_for(count: int | None, asked: str | None = None) -> str:
+    """The engine that answers questions: `plain` or `spark`.
 
     Args:
-        traces: Parquet files, folders of them, or URLs.
-        asked: an engine, or None.
-
-    Raises:
-        TraceFileError: one is no trace.
+        count: rows of the traces, by the files' footers; None where only Spark can tell.
+        asked: an engine that was asked for; None: Spark where a master is named, else by size.
     """
-    return _chosen(_rows(traces), asked)
-
-
-def _chosen(count: int | None, asked: str | None) -> str:
     if asked is not None:
         return asked
     return SPARK if count is None or count > PLAIN_ROWS or _master_is_named() else PLAIN
@@ -198,7 +188,7 @@ def answered(
     """
     arguments = {} if window_us is None else {"window_us": window_us}
     count = _rows(traces)
-    engine = _chosen(count, asked)
+    engine = engine_for(count, asked)
     columns = QUESTIONS[question].columns
     rows: Any
     if engine == PLAIN:

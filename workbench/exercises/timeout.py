@@ -10,11 +10,7 @@ from typing import Any
 from workbench import presets
 from workbench.peers.getter import Ending
 from workbench.presets import Preset
-from workbench.scenarios.asking import (
-    GET_WITH_TIMEOUT,
-    expected_ending,
-    gets_of,
-)
+from workbench.scenarios.asking import GET_WITH_TIMEOUT, gets_of
 from workbench.scenarios.run import Run, run
 from workbench.trace.schema import BROKER, CLIENT, RECEIVED
 
@@ -127,16 +123,6 @@ class TimedGet:
             return self.most_us, self.most_us
         in_time = max(there, latency_us) + self.preset.queue_deliver_us + latency_us
         return min(max(0, there - latency_us), self.most_us), min(in_time, self.most_us)
-
-    def reckoned(self, timeout_us: int, latency_us: int) -> str:
-        """Which ending must come, without a run."""
-        ending = expected_ending(
-            timeout_us=timeout_us,
-            latency_us=latency_us,
-            there_us=self.there_us,
-            deliver_us=self.preset.queue_deliver_us,
-        )
-        return named(ending)
 
     @cached_property
     def outcomes(self) -> dict[tuple[int, int], str]:

@@ -142,7 +142,7 @@ class ProxyClient(Client):
         self._alive: LoopTimer | None = None
         self._told = {C2B: 0, B2C: 0}
         self._unread: set[str] = set()  # reasons told
-        self._joining: asyncio.Task[None] | None = None
+        self._joining: asyncio.Task[None] | None = None  # kept here: a loop keeps its tasks weakly
         self._over = False
 
     # -- joining ----------------------------------------------------------------------------

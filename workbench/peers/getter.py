@@ -35,14 +35,12 @@ class Get:
         asked_us: when credit was granted.
         timeout_us: how long it waits; None for ever.
         drained_us: when drain was set, if it was.
-        ended_us: when it ended, if it has.
         ending: how it ended.
     """
 
     asked_us: int
     timeout_us: int | None = None
     drained_us: int | None = None
-    ended_us: int | None = None
     ending: Ending | None = None
 
 
@@ -165,7 +163,6 @@ class Getter(Consumer):
 
     def _end(self, asked: Get, ending: Ending) -> None:
         asked.ending = ending
-        asked.ended_us = self.client.clock.now_us
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None

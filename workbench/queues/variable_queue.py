@@ -184,7 +184,6 @@ class VariableQueue:
     Attributes:
         target: messages, ready or handed out, that may be in RAM (`target_ram_count`); None: any.
         rates: worked out last.
-        reads: contents and positions read back from disk.
 
     Raises:
         QueueError: a number is negative.
@@ -196,7 +195,6 @@ class VariableQueue:
                 raise QueueError(f"{name} is {value}; legal: 0 or more messages")
         self.target: int | None = None
         self.rates = Rates()
-        self.reads = 0
         self._disk = disk
         self._io_batch = io_batch
         self._most = most
@@ -275,7 +273,6 @@ class VariableQueue:
         """A message went to a consumer, whose acknowledgement is pending."""
         kept = self._out(number)
         if not kept.in_ram:
-            self.reads += 1
             self._disk_acks[number] = kept
         elif kept.embedded:
             self._index_acks[number] = kept
@@ -477,7 +474,6 @@ class VariableQueue:
         self._ram_octets -= kept.octets
 
     def _read(self, kept: Kept) -> None:
-        self.reads += 1
         kept.in_ram = True
         self._ram_octets += kept.octets
 

@@ -14,9 +14,8 @@ from typing import Annotated, Any
 from workbench.amqp10.credit import CreditPolicy, Manual, TopUpAtHalf
 from workbench.amqp10.events import Event
 from workbench.peers import Consumer
-from workbench.peers.getter import Ending, Get, Getter
+from workbench.peers.getter import Get, Getter
 from workbench.presets import UINT_MAX
-from workbench.trace.schema import Row
 
 from .action import refusal
 from .acts import WIRE_ACTS
@@ -71,48 +70,6 @@ def gets_of(played: Run) -> list[Get]:
     consumer = played.world.peers["consumer"]
     assert isinstance(consumer, Getter)
     return consumer.gets
-
-
-def expected_ending(
-    *, timeout_us: int, latency_us: int, there_us: int | None, deliver_us: int
-) -> Ending:
-    """How a get with a time-out ends, worked out instead of played.
-
-    The drain arrives at `timeout_us + latency_us`. A message that is in the queue by then is sent;
-    if the queue is empty, the credit is given back.
-
-    Args:
-        timeout_us: from the grant to the drain.
-        latency_us: of the wire, each way.
-        there_us: when the first message is in the queue, counted from the grant; 0 or less if it
-            was there before, None if none comes.
-        deliver_us: how long the queue takes to hand it to the link.
-    """
-    if there_us is None or there_us > timeout_us + latency_us:
-        return Ending.NOTHING
-    arrives_us = max(there_us, latency_us) + deliver_us + latency_us
-    return Ending.MESSAGE if arrives_us <= timeout_us else Ending.LATE_MESSAGE
-
-
-def late_arrivals(played: Run) -> list[Row]:
-    """Transfers that arrived after the receiver had stopped the link, before the answer."""
-    rows = played.rows
-    stops = [
-        row.seq
-        for row in rows
-        if row.kind == "flow"
-        and row.event == "sent"
-        and row.from_peer == "client"
-        and (row.frame or {}).get("echo")
-        and (row.frame or {}).get("link_credit") == 0
-    ]
-    if not stops:
-        return []
-    return [
-        row
-        for row in rows
-        if row.seq > stops[-1] and row.kind == "transfer" and row.event == "received"
-    ]
 
 
 # -- acts -----------------------------------------------------------------------------------

@@ -13,15 +13,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
-from workbench.trace.copies import Part, write_copies
+from workbench.trace.copies import Part
 from workbench.trace.schema import Row
 
 from .run import Run, run
 
-__all__ = ["Plan", "shift_parts", "shop_names", "write_shift"]
+__all__ = ["Plan", "shift_parts", "shop_names"]
 
 Act = tuple[str, dict[str, Any]]
 Tell = Callable[[int, int, str], None]
@@ -81,25 +80,6 @@ def shift_parts(plan: Plan = Plan(), tell: Tell | None = None) -> list[Part]:
 def shop_names(shops: int) -> tuple[str, ...]:
     """The names of the copies of the first part, which are clients of the same kind."""
     return tuple(f"shop-{number:02}" for number in range(1, shops + 1))
-
-
-def write_shift(
-    path: str | Path,
-    plan: Plan = Plan(),
-    tell: Tell | None = None,
-) -> int:
-    """Writes the trace; gives the number of its rows.
-
-    Args:
-        path: the file.
-        plan: when what happens.
-        tell: told before each run, and before it is written.
-
-    Raises:
-        TraceFileError: the file cannot be written; nothing is left of it then.
-    """
-    parts = shift_parts(plan, tell)
-    return write_copies(path, parts)
 
 
 def _silent(_done: int, _all: int, _what: str) -> None:

@@ -132,14 +132,6 @@ class Exploration(Generic[State, Move]):
             index = self._parent[index]
         return tuple(reversed(moves))
 
-    def path_to(self, state: State) -> tuple[Move, ...]:
-        """A shortest schedule to a state.
-
-        Raises:
-            KeyError: if it was not found.
-        """
-        return self.schedule_to(self._index[state])
-
     def depths(self) -> list[int]:
         """How many moves each state of `ordered` is away from the first."""
         depths = [0] * len(self.ordered)

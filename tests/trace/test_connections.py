@@ -1,7 +1,7 @@
 """A trace on disk by connection: every row once, each connection whole."""
 
 from dataclasses import replace
-from functools import partial
+from pathlib import Path
 
 import pytest
 
@@ -67,7 +67,12 @@ def test_a_trace_is_read_once_however_many_parts_it_has(there, most, monkeypatch
 
 def test_where_rows_wait_there_may_be_no_room(there, monkeypatch):
     """It is told in a line that names the place."""
-    monkeypatch.setattr("tempfile.TemporaryFile", partial(open, "/dev/full", "w+b"))
+
+    def full(**_given):
+        return Path("/dev/full").open("w+b")
+
+    monkeypatch.setattr("workbench.trace.connections.HELD_OCTETS", 1)
+    monkeypatch.setattr("tempfile.TemporaryFile", full)
     with pytest.raises(files.TraceFileError, match="rows cannot wait there: No space left"):
         list(there.parts())
 

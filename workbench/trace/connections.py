@@ -19,6 +19,8 @@ __all__ = ["Connections"]
 
 PART_ROWS = 50_000
 """Rows of a part: they take some 75 MB, and two or three seconds to follow."""
+HELD_OCTETS = 16 << 20
+"""What waits, compressed, is in memory up to so many octets; more of it on disk."""
 
 _WITHOUT_OCTETS = tuple(name for name in COLUMN_NAMES if name != "raw")
 _Group = tuple[Path, int]
@@ -65,7 +67,7 @@ class Connections:
     def parts(self, most: int = PART_ROWS) -> Iterator[list[Row]]:
         """The rows in order, without their octets; in each part all of some connections.
 
-        The trace is read once: what each part has of it waits in a temporary file.
+        The trace is read once: what each part has of it waits, in a temporary file if it is much.
 
         Args:
             most: rows of a part. One connection may have more; rows of none are in every part.
@@ -75,7 +77,7 @@ class Connections:
         """
         dealt = list(self._dealt(most))
         try:
-            with tempfile.TemporaryFile() as aside:
+            with tempfile.SpooledTemporaryFile(HELD_OCTETS) as aside:
                 for pieces in self._put_aside(dealt, aside):
                     rows: list[Row] = []
                     for place in pieces:

@@ -272,9 +272,7 @@ class QueueDisk:
             self._write(number, self._stores.persistent)
         if self.book is not None:
             self.reduce()
-        if not self._persists(message):
-            return True
-        if not self._stores.sync_us:
+        if not self._persists(message) or not self._stores.sync_us:
             return True
         self._unsafe[number] = publish
         if number not in self._writes:

@@ -106,7 +106,7 @@ class Mirror:
 
     @property
     def name(self) -> str:
-        """Of its process."""
+        """The name of its process, as a trace has it."""
         return self.process.name
 
     def _handle(self, copy: Copy) -> None:

@@ -23,6 +23,7 @@ from typing import Protocol
 
 from msgspec.structs import replace
 
+from workbench import presets
 from workbench.queues import DetachConsumer, Enqueue, QueueError, Reject, Release, Settle
 from workbench.queues.quorum_fifo import (
     Active,
@@ -40,7 +41,7 @@ from workbench.sim import Clock, Timer
 
 from .raft_group import Answers, RaftGroup
 
-SOFT_LIMIT = 32  # rabbit.quorum_commands_soft_limit since 3.8.4; 256 before
+SOFT_LIMIT = presets.get("rmq4.3").quorum_soft_limit
 RESEND_US = 10_000_000  # rabbit_fifo_client.erl: TIMER_TIME
 
 _Actions = list[Callable[[], None]]

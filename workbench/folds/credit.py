@@ -82,9 +82,9 @@ def credit_rows(rows: Sequence[Row]) -> list[CreditRow]:
         if row.event in LOSSES:
             peer = row.extra.get("from_peer") or row.from_peer
             connection.lost.add(str(peer))
-            for (key, end), counters in links.items():
+            for (key, _), counters in links.items():
                 if key[:2] == (row.run, row.connection):
-                    _forget(counters, key[4] == peer, end)
+                    _forget(counters, key[4] == peer)
             continue
         if not row.is_frame or row.protocol != AMQP_1_0 or row.session is None:
             continue
@@ -121,7 +121,7 @@ def _end(row: Row) -> str:
     return SENDER if (row.event == SENT) == (row.from_peer == row.link_sender) else RECEIVER
 
 
-def _forget(counters: _Counters, sender: bool, end: str) -> None:
+def _forget(counters: _Counters, sender: bool) -> None:
     """Frames are missing: of the sender, or of the receiver."""
     if sender:
         counters.limit.forget()

@@ -125,7 +125,6 @@ class SessionPolicy:
             idle_time_out_ms=preset.idle_time_out_ms or None,
             offered_capabilities=preset.offered_capabilities or None,
             properties=properties if preset.version else None,
-            steals_links=True,
         )
 
     def heard(self, item: WireItem) -> Heard:

@@ -58,11 +58,11 @@ class Task091:
     Args:
         name: of the task.
         channel: on which: 1, 2, ...
+        pause_us: which it needs before each message.
 
     Attributes:
         amqp: the channel, once it is open.
         publishes: what it writes are messages; otherwise acknowledgements.
-        pause_us: which it needs before each message.
         scheduled: its next one is.
     """
 

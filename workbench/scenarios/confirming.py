@@ -64,10 +64,13 @@ class ConfirmingPublisher:
     """A publisher with one of the strategies, until it is stopped.
 
     Args:
-        client: of the queue; made with this publisher as its owner by `publish_for`.
+        clock: of the run.
         strategy: one of `STRATEGIES`.
         n: batch size, or the cap on unconfirmed.
         send_us: time that a message costs the publisher.
+
+    Attributes:
+        client: of the queue; made by `publish_for`, with this publisher as its owner.
     """
 
     def __init__(self, clock: VirtualClock, strategy: str, n: int, send_us: int) -> None:

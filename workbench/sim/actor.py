@@ -51,6 +51,10 @@ class Actor(Generic[MessageT]):
     """Handles the messages of its mailbox in order, each after its service time.
 
     Args:
+        clock: of the run.
+        name: who it is in a trace, such as `queue:q`.
+        service_us: microseconds that one message takes; a function of the message may be given.
+        handle: does what a message asks for.
         flow: credit between this process and others; None: it counts none.
         owns_socket: it serves nothing while it is blocked. Who owns no socket goes on with what it
             has, and keeps its grants to itself: that stops those before it.
@@ -61,8 +65,6 @@ class Actor(Generic[MessageT]):
             waits at the receiver; what is below a microsecond is carried over.
 
     Attributes:
-        name: who it is in a trace, such as `queue:q`.
-        service_us: microseconds that one message takes; a function of the message may be given.
         depth: messages waiting or being served.
         stalled: nothing is served; the mailbox fills.
     """

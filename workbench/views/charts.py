@@ -168,6 +168,7 @@ class Chart(Still, widgets.VBox):
     Args:
         figure: of Bokeh.
         words: what it shows, as text.
+        begin_us: of a time chart, the time at its left edge.
 
     Attributes:
         figure: as given.

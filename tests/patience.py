@@ -14,3 +14,9 @@ def until(condition) -> None:
     while not condition():
         assert time.monotonic() < deadline, f"not within {TIMEOUT_S} s"
         time.sleep(0.005)
+
+
+def held_on(wire, frames=1, *, direction=None):
+    """Wait until so many frames are held on a live wire, and give them all."""
+    until(lambda: len(wire.held(direction)) >= frames)
+    return wire.held(direction)

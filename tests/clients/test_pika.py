@@ -5,7 +5,7 @@ import threading
 import pytest
 
 from tests.clients.conftest import MESSAGES, PRESETS
-from tests.patience import TIMEOUT_S, until
+from tests.patience import TIMEOUT_S, held_on, until
 from workbench.net.serve import serve as serve_live
 
 pika = pytest.importorskip("pika", reason="needs pika")
@@ -278,7 +278,7 @@ def test_pika_goes_through_a_proxy_that_reads_and_holds_its_frames(serve, connec
         wire = proxy.wire()
         wire.hold()
         channel.basic_publish("", "q", b"held")
-        assert [frame.kind for frame in wire.wait_held(3)] == [
+        assert [frame.kind for frame in held_on(wire, 3)] == [
             "basic.publish", "content-header", "content-body",
         ]  # fmt: skip
         assert behind.count("q") == 0

@@ -7,7 +7,7 @@ from pathlib import Path
 import nbformat
 import pytest
 
-from tests.patience import TIMEOUT_S, until
+from tests.patience import TIMEOUT_S, held_on, until
 from workbench.exercises.progress import Progress
 from workbench.exercises.question import NotYetError, Prediction
 from workbench.lessons.lesson_11 import check, fill, first_grant, heartbeats, predict
@@ -136,7 +136,7 @@ def test_what_has_not_happened_yet_cannot_be_compared(server, asked):
 
 def test_the_handshake_is_counted_frame_by_frame(server, wire):
     """The first frame is the protocol header; everything before the attach is counted [2.2]."""
-    wire.wait_held(1)
+    held_on(wire, 1)
     assert answer(predict.first_frame.question(server)) == wire.held()[0].kind
     step_to(wire, "attach")
     passed = sum(gate.passed for gate in wire.picture().gates.values())
@@ -156,7 +156,7 @@ def test_the_first_flow_and_what_it_brings_are_read_off_the_wire(server, wire):
     while wire.held("b2c"):
         wire.step(1, "b2c")
     wire.step(1, "c2b")
-    transfers = wire.wait_held(flow.link_credit, direction="b2c")
+    transfers = held_on(wire, flow.link_credit, direction="b2c")
     assert {frame.kind for frame in transfers} == {"transfer"}
     assert answer(predict.brought.question(server)) == len(transfers)
 
@@ -167,7 +167,7 @@ def second_flow(wire):
     wire.step(1, "c2b")
     step_to(wire, "attach", "b2c")
     wire.step(1, "b2c")
-    (held,) = wire.wait_held(1, direction="c2b")
+    (held,) = held_on(wire, 1, direction="c2b")
     assert held.kind == "flow"
     return held
 
@@ -218,11 +218,11 @@ def test_frames_that_ran_freely_are_no_race_of_the_learner_s(server, wire):
 
 def test_a_breakpoint_on_the_credit_holds_the_transfer_that_used_it(server, wire):
     """Question and check name it; once all is let go nothing has been lost."""
-    wire.wait_held(1)
+    held_on(wire, 1)
     wire.break_when("link_credit <= 1")
     wire.free_run()
     until(wire.stops)
-    wire.wait_held(1)
+    held_on(wire, 1)
     assert answer(predict.stopped_at.question(server)) == wire.held()[0].kind == "transfer"
     verdict = check.stopped(server, log=Progress())
     assert verdict.right is False

@@ -5,7 +5,7 @@ import threading
 import pytest
 
 from tests.net.still import StillServer, gone
-from tests.patience import TIMEOUT_S
+from tests.patience import TIMEOUT_S, held_on
 from workbench.amqp10.frame import Frame, encode_item
 from workbench.net import Limits
 from workbench.net.serve import serve
@@ -43,7 +43,7 @@ def test_held_frames_go_on_one_at_a_time_and_in_order(broker, raw_client):
     wire.hold("b2c")
     receiver.grant(4)
     client.flush()
-    held = wire.wait_held(4)
+    held = held_on(wire, 4)
     assert [frame.kind for frame in held[:4]] == ["transfer"] * 4
     assert [frame.item.performative.delivery_id for frame in held[:4]] == [0, 1, 2, 3]
     assert transfers(client) == 0
@@ -72,7 +72,7 @@ def test_what_the_client_sends_waits_too_and_the_broker_knows_nothing_of_it(brok
     wire.hold("c2b")
     receiver.grant(2)
     client.flush()
-    (held,) = wire.wait_held(1)
+    (held,) = held_on(wire, 1)
     assert (held.kind, held.direction) == ("flow", "c2b")
     assert not client.pump(lambda: transfers(client) > 0, 60, strict=False)
     wire.release(held.frame_id)
@@ -86,7 +86,7 @@ def test_a_breakpoint_on_a_kind_stops_before_that_frame(broker, raw_client):
     assert wire.break_when("transfer b2c") == "a transfer broker to client"
     receiver.grant(3)
     client.flush()
-    assert [frame.kind for frame in wire.wait_held(3)] == ["transfer"] * 3
+    assert [frame.kind for frame in held_on(wire, 3)] == ["transfer"] * 3
     assert len(wire.stops()) >= 1
     wire.clear_breakpoints()
     wire.free_run()
@@ -100,7 +100,7 @@ def test_a_breakpoint_on_a_counter_stops_at_the_frame_that_brings_it_there(broke
     wire.break_when("link_credit <= 2", link="in")
     receiver.grant(5)
     client.flush()
-    held = wire.wait_held(3)
+    held = held_on(wire, 3)
     # 5 -> 4 -> 3 pass; the transfer that leaves a credit of 2 is the first that waits.
     client.pump(lambda: transfers(client) == 2)
     assert held[0].item.performative.delivery_id == 2
@@ -150,7 +150,7 @@ def test_a_client_whose_broker_s_open_is_held_is_not_blamed_for_silence(raw_clie
         client.flush()
         client.pump(lambda: broker.wires())
         wire = broker.wire("c1")
-        while wire.wait_held(1)[0].kind != "open" or wire.held()[0].direction == "c2b":
+        while held_on(wire, 1)[0].kind != "open" or wire.held()[0].direction == "c2b":
             wire.step()
             client.pump(lambda: bool(wire.held()))
         wire.free_run("c2b")
@@ -169,7 +169,7 @@ def test_a_hold_from_the_first_octet_shows_the_handshake(broker, raw_client):
     client.flush()
     broker.until(broker.wires)
     wire = broker.wire()
-    assert [frame.kind for frame in wire.wait_held(1)] == ["protocol-header"]
+    assert [frame.kind for frame in held_on(wire, 1)] == ["protocol-header"]
     assert wire.picture().words.startswith("not open yet")
     wire.free_run()
     client.pump(lambda: client.amqp.opened)
@@ -189,7 +189,7 @@ def test_too_many_held_frames_are_left_to_tcp(raw_client, limits):
             for _ in range(count):
                 client.amqp.begin()
             client.flush()
-            wire.wait_held(51)
+            held_on(wire, 51)
         for _ in range(3):  # turns of the loop, in which it would read
             broker.ask(lambda: None)
         assert 51 <= len(wire.held()) <= 60
@@ -206,7 +206,7 @@ def test_the_stage_shows_what_was_held(broker, raw_client):
     wire.hold("b2c")
     receiver.grant(2)
     client.flush()
-    wire.wait_held(2)
+    held_on(wire, 2)
     wire.step()
     wire.free_run()
     client.pump(lambda: transfers(client) == 2)
@@ -235,11 +235,11 @@ def test_proton_waits_for_the_hand():
 
         thread = threading.Thread(target=send)
         thread.start()
-        (held,) = wire.wait_held(1)
+        (held,) = held_on(wire, 1)
         assert held.kind == "transfer"
         assert not done.is_set()
         wire.step()
-        assert [frame.kind for frame in wire.wait_held(1, direction="b2c")] == ["disposition"]
+        assert [frame.kind for frame in held_on(wire, 1, direction="b2c")] == ["disposition"]
         assert not done.is_set()
         wire.free_run()
         assert done.wait(TIMEOUT_S)
@@ -258,7 +258,7 @@ def test_the_wire_of_the_client_is_not_that_of_a_socket_which_says_nothing(broke
         wire.hold("c2b")
         client.amqp.begin()
         client.flush()
-        assert wire.wait_held(1, direction="c2b")[0].kind == "begin"
+        assert held_on(wire, 1, direction="c2b")[0].kind == "begin"
         wire.free_run()
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.patience import TIMEOUT_S, until
+from tests.patience import TIMEOUT_S, held_on, until
 from workbench.net import ListenError
 from workbench.net.serve import Broker, serve
 
@@ -68,7 +68,7 @@ def test_what_is_held_goes_on_when_the_broker_stops(raw_client):
         wire.hold("b2c")
         receiver.grant(1)
         client.flush()
-        wire.wait_held(1)
+        held_on(wire, 1)
         stopping = threading.Thread(target=server.stop)
         stopping.start()
         client.pump(lambda: "close" in client.kinds())

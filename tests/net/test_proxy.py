@@ -9,7 +9,7 @@ import pytest
 
 from tests.net.certificates import certificate_for
 from tests.net.still import StillServer
-from tests.patience import TIMEOUT_S, until
+from tests.patience import TIMEOUT_S, held_on, until
 from workbench.net import Limits, ListenError, LiveBroker
 from workbench.net.forwarder import Target
 from workbench.net.serve import serve
@@ -206,13 +206,13 @@ def test_frames_of_both_directions_are_held_and_forwarded_by_hand(patient):
 
     thread = threading.Thread(target=send)
     thread.start()
-    (held,) = wire.wait_held(1, direction="c2b")
+    (held,) = held_on(wire, 1, direction="c2b")
     assert held.kind == "transfer"
     assert len(held.octets) == int.from_bytes(held.octets[:4], "big")
     assert not done.is_set()
     assert behind.overview()["queue:q.ready"] == 0
     wire.step()
-    assert [frame.kind for frame in wire.wait_held(1, direction="b2c")] == ["disposition"]
+    assert [frame.kind for frame in held_on(wire, 1, direction="b2c")] == ["disposition"]
     assert behind.overview()["queue:q.ready"] == 1
     assert not done.is_set()
     wire.free_run()
@@ -253,7 +253,7 @@ def test_a_breakpoint_reads_the_counters_of_the_wire(behind, proxy):
     assert wire.break_when("link_credit <= 2", link="in") == "link_credit of link in <= 2"
     receiver = connection.create_receiver("/queues/q", credit=5, name="in")
     received = [receiver.receive().body for _ in range(3)]
-    held = wire.wait_held(2, direction="b2c")
+    held = held_on(wire, 2, direction="b2c")
     assert received == [0, 1, 2]
     assert [frame.kind for frame in held] == ["transfer", "transfer"]
     wire.clear_breakpoints()
@@ -291,7 +291,7 @@ def test_what_a_client_sent_before_it_went_still_reaches_the_broker(raw_client, 
         wire.hold("c2b")
         sender.send(b"\x00\x53\x75\xa0\x01x", settled=True)
         client.flush()
-        wire.wait_held(1)
+        held_on(wire, 1)
         client.socket.close()
         until(lambda: wire.picture().gone)
         assert server.connections() == ["c1"]

@@ -6,18 +6,15 @@ broker's own.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from workbench.sim import Direction, Flight, WireError
+from workbench.sim import Direction, Flight
 
 from .breakpoints import Breakpoint
 from .client import Client
 from .live_wire import BOTH, LiveWire, Stop
-
-LOOK_AGAIN_S = 0.005
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -181,26 +178,6 @@ class FrozenWire:
         wanted = _directions(direction)
         found: list[Held] = self._ask(lambda: self._held(wanted))
         return found
-
-    def wait_held(
-        self, frames: int = 1, *, direction: str | None = None, timeout_s: float = 10.0
-    ) -> list[Held]:
-        """Wait until so many frames are held, and give them all.
-
-        Raises:
-            WireError: if there are fewer when the time is up.
-        """
-        deadline = time.monotonic() + timeout_s
-        while True:
-            held = self.held(direction)
-            if len(held) >= frames:
-                return held
-            if time.monotonic() >= deadline:
-                raise WireError(
-                    f"{len(held)} of {frames} frames are held on {self.connection} after"
-                    f" {timeout_s:g} s; legal: wait longer, or let the peer go on"
-                )
-            time.sleep(LOOK_AGAIN_S)
 
     def picture(self, most: int = 100) -> WirePicture:
         """What it looks like now.

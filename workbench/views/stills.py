@@ -5,11 +5,12 @@ from __future__ import annotations
 import html
 import re
 from functools import partial
+from itertools import islice
 from typing import Any
 
 from workbench.languages import phrase
 
-from .scene import merged, steps_of
+from .scene import resolved, steps_of
 
 # Lines of the transcript before and after the step.
 _AROUND = 6
@@ -34,24 +35,22 @@ def scene_still(scene: dict[str, Any], step: int | None = None, branch: int = 0)
     lines = [scene["title"]]
     if not steps:
         return "\n".join([*lines, say("still.no-row")])
-    now: dict[str, Any] = {}
-    for one in steps[: place + 1]:
-        now = merged(now, one)
+    shown = steps[place]
+    state = next(islice(resolved(scene, branch), place, None))
     named = scene.get("first", 1)
     number, last = named + place, named + len(steps) - 1
-    time = _ms(max(0.0, now["t"] - zero))
-    row = steps[place].get("row")
+    time = _ms(max(0.0, shown["t"] - zero))
+    row = shown.get("row")
     if row is not None:
         lines += [say("still.row", n=row, ms=time)]
     else:
         lines += [say("still.step" if number > 0 else "still.set-up", n=number, last=last, ms=time)]
-    lines += [steps[place].get("sentence", ""), "", now.get("in_words", "")]
-    if steps[place].get("formula"):
-        formula = steps[place]["formula"]
+    lines += [shown.get("sentence", ""), "", shown.get("in_words", "")]
+    if formula := shown.get("formula"):
         text, clause = formula["text"], formula.get("clause", "")
         lines.append(say("still.formula", text=text, clause=clause))
     for node in scene["nodes"]:
-        words = now.get("nodes", {}).get(node["id"], {}).get("blocked")
+        words = state.get("nodes", {}).get(node["id"], {}).get("blocked")
         if words:
             lines.append(f"{node['name']}: {words}")
     lines.append("")

@@ -149,7 +149,7 @@ class StageDesk(traitlets.HasTraits):
             return False
         return True
 
-    def tell(self, message: str, *, failed: bool = False) -> None:
+    def tell(self, message: str) -> None:
         """Say it in a note over the picture."""
         self._stage.told = message
 
@@ -197,7 +197,7 @@ class Keeper:
                 self._as_it_was = kept
                 told.append(say("branches.refused", n=refused))
         if told:
-            self._model.tell(" ".join(told), failed=bool(problem))
+            self._model.tell(" ".join(told))
 
     def _keep(self) -> None:
         def change(desks: dict[str, Any]) -> None:
@@ -212,11 +212,11 @@ class Keeper:
             return
         self._as_it_was = None
         if problem:
-            self._model.tell(problem, failed=True)
+            self._model.tell(problem)
 
     def _tell(self, error: Exception) -> None:
         reason = getattr(error, "strerror", None) or str(error)
-        self._model.tell(say("branches.not-kept", reason=reason), failed=True)
+        self._model.tell(say("branches.not-kept", reason=reason))
 
 
 def kept(model: StageDesk) -> dict[str, Any]:

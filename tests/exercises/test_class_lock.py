@@ -38,8 +38,9 @@ def test_a_lesson_is_open_up_to_the_section_of_the_code(home):
     assert (home / class_lock.FILE_NAME).read_text("utf-8") == "{}\n"
 
 
-def test_a_locked_question_takes_no_answer_and_says_why(home):
-    """Nothing is committed; when it is open, the same button commits."""
+@pytest.fixture
+def view(home):
+    """A question of section 3, answered while the class is at section 1."""
     question = Question(
         name="01/granted-twice", text="How many?", solve=lambda: Solution(answer=1, reason="")
     )
@@ -48,6 +49,11 @@ def test_a_locked_question_takes_no_answer_and_says_why(home):
     class_code(section_code("01", 1))
     view.commit.click()
     assert "Your class is at section 1" in view.line.value
+    return view
+
+
+def test_a_locked_question_takes_no_answer_and_says_why(view):
+    """Nothing is committed; when it is open, the same button commits."""
     assert view.prediction.answer is None
     (box,) = view.locked.children
     assert "up to section 1" in box.line.value
@@ -63,16 +69,8 @@ def test_a_locked_question_takes_no_answer_and_says_why(home):
     assert view.locked.children == ()
 
 
-def test_a_code_typed_in_another_cell_takes_back_that_a_question_is_locked(home):
+def test_a_code_typed_in_another_cell_takes_back_that_a_question_is_locked(view):
     """What the question says follows the code; once it is answered, no code changes that."""
-    question = Question(
-        name="01/granted-twice", text="How many?", solve=lambda: Solution(answer=1, reason="")
-    )
-    view = PredictionView(Prediction(question), Progress())
-    view.field.value = "7"
-    class_code(section_code("01", 1))
-    view.commit.click()
-    assert "Your class is at section 1" in view.line.value
     class_code(section_code("01", 2))
     assert "Your class is at section 2" in view.line.value
     class_code(section_code("01"))

@@ -80,6 +80,8 @@ def command(arguments: argparse.Namespace) -> int:
             "say where to write the trace with -o, or ask for --share (see `workbench run --help`)",
             WRONG_USAGE,
         )
+    from workbench.scenarios.share import share_code
+
     target = None if arguments.output is None else output_file(arguments.output, (".parquet",))
     if arguments.code is None and arguments.scenario is not None:
         scenario = scenario_named(arguments.scenario)
@@ -89,7 +91,7 @@ def command(arguments: argparse.Namespace) -> int:
         played, cursor = as_said(arguments), None
     else:
         played, cursor = of_code(arguments)
-    code = shared(played, cursor) if arguments.share else None
+    code = share_code(played, cursor) if arguments.share else None
     if target is not None:
         written(played, target)
     if played.note:
@@ -184,17 +186,6 @@ def of_code(arguments: argparse.Namespace) -> tuple[Any, int]:
     for problem in restored.problems:
         say(problem)
     return restored.run, restored.cursor
-
-
-def shared(played: Any, cursor: int | None) -> str:
-    """The share code of a run.
-
-    Raises:
-        ShareCodeError: if it would be too long.
-    """
-    from workbench.scenarios.share import share_code
-
-    return share_code(played, cursor)
 
 
 def written(played: Any, target: Path) -> None:

@@ -15,10 +15,8 @@ from __future__ import annotations
 import json
 import re
 import zlib
-from collections.abc import Callable
 from functools import cache
 from pathlib import Path
-from weakref import WeakMethod
 
 from workbench.lessons.table import lesson_numbered, words_of
 from workbench.trace.whole import write_whole
@@ -27,6 +25,7 @@ from .codes import CodeError, grouped, number_of, spelled
 from .headings import sections_of
 from .question import say
 from .shared_file import SharedFile, standard_folder
+from .watchers import Watchers
 
 LENGTH = 6
 FILE_NAME = "class.json"
@@ -38,7 +37,8 @@ _PREDICT = re.compile(r"\bpredict\.(\w+)\(")
 
 _here: dict[str, int] = {}
 """The lessons that are locked where no folder can keep it, each with its last open section."""
-_watching: list[WeakMethod[Callable[[], None]]] = []
+watchers = Watchers()
+"""Called when a code was typed in this kernel."""
 
 
 def section_code(lesson: str, section: int = 0) -> str:
@@ -70,15 +70,8 @@ def class_code(code: str) -> str:
     lesson, section = f"{bits >> _CHECK >> 5:02}", bits >> _CHECK & MOST_SECTION
     locks = _locks() | {lesson: section}
     _keep({name: upto for name, upto in locks.items() if upto})
-    for method in [one() for one in _watching]:
-        if method is not None:
-            method()
+    watchers.tell()
     return say("class-open-up-to" if section else "class-open", lesson=lesson, section=section)
-
-
-def watch(method: Callable[[], None]) -> None:
-    """Call a bound method, as long as its object is there, when a code was typed in this kernel."""
-    _watching.append(WeakMethod(method))
 
 
 def open_now() -> str:
@@ -169,5 +162,5 @@ __all__ = [
     "section_code",
     "section_of",
     "unlock_all",
-    "watch",
+    "watchers",
 ]

@@ -18,7 +18,7 @@ from workbench.views.looked import looked
 from workbench.views.stills import Still
 
 from .class_box import ClassBox
-from .class_lock import obstacle, watch
+from .class_lock import obstacle, watchers
 from .codes import asked, code_of
 from .progress import CONFIDENCES, SURE, Progress, progress
 from .progress_view import browser_copy
@@ -161,7 +161,7 @@ class PredictionView(Still, widgets.VBox):
             self._say(locked)
             if not self.locked.children:
                 self.locked.children = (ClassBox(),)
-                watch(self._code_typed)
+                watchers.add(self._code_typed)
             return
         self.locked.children = ()
         try:

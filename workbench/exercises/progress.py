@@ -28,7 +28,6 @@ from contextlib import nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any
-from weakref import WeakMethod
 
 import msgspec
 from msgspec import Meta
@@ -45,6 +44,7 @@ from .shared_file import (
     say,
     standard_folder,
 )
+from .watchers import Watchers
 
 FILE_NAME, OLDER_NAME = "progress.jsonl", "progress.json"
 
@@ -233,7 +233,7 @@ class Progress:
         self._find_file = find_file
         self._file: Path | None = None
         self._lines = Lines()
-        self._watching: list[WeakMethod[Callable[[], None]]] = []
+        self._watchers = Watchers()
         self._unread: list[str] = []  # what could not be read, ever
         self._failure = ""  # why the latest reading or writing did not work
 
@@ -341,7 +341,7 @@ class Progress:
 
     def watch(self, method: Callable[[], None]) -> None:
         """Call a bound method, as long as its object is there, when the log has changed."""
-        self._watching.append(WeakMethod(method))
+        self._watchers.add(method)
 
     # -- looking at it ----------------------------------------------------------------------
 
@@ -457,10 +457,7 @@ class Progress:
             reason = getattr(error, "strerror", None) or str(error)
             self._failure = say("not-kept", file=file, reason=reason)
         if self._lines.text() != before:
-            self._watching = [one for one in self._watching if one() is not None]
-            for method in [one() for one in self._watching]:
-                if method is not None:
-                    method()
+            self._watchers.tell()
 
     def _read(self, file: Path) -> str:
         """Take in what the file holds; gives its readable text, for whoever writes it anew."""

@@ -69,6 +69,7 @@ from workbench.queues import (
 from workbench.queues.arguments import QUORUM, STREAM
 from workbench.sim import Actor
 
+from .confirms import Confirms
 from .consumer_arguments import read_arguments
 from .consumers import Getter, QueueConsumer
 from .content import Amqp091Message, ContentError, as_amqp091, published
@@ -188,10 +189,7 @@ class ChannelProcess:
         self._called: tuple[QueueProcess, Task] | None = None  # whose answer it waits for
         self._unacked: dict[int, Entry] = {}
         self._counted = 0  # of them, against the shared prefetch
-        self._unconfirmed: dict[int, None] = {}
-        self._acks: list[int] = []
-        self._nacks: list[int] = []
-        self._telling = False
+        self._confirms = Confirms(self._send, broker.soon)
         self._reached: dict[QueueProcess, None] = {}
         self._tags = 0
         self._gets = 0
@@ -334,7 +332,7 @@ class ChannelProcess:
             return
         number = event.number
         if number is not None:
-            self._unconfirmed[number] = None
+            self._confirms.published(number)
         self._route(method, event, message, keys, partial(self._outcome, number))
 
     def _route(
@@ -390,36 +388,9 @@ class ChannelProcess:
             self._channel.send_content(returned, event.body, message.properties)
 
     def _outcome(self, number: int | None, outcome: Outcome) -> None:
-        """What has become of a message: told soon, with others."""
-        if number is None or self._over:
-            return
-        self._unconfirmed.pop(number, None)
-        (self._nacks if type(outcome) is Refused else self._acks).append(number)
-        if not self._telling:
-            self._telling = True
-            self._broker.soon(self._tell)
-
-    def _tell(self) -> None:
-        """Tell what has been confirmed, then what was refused (`send_confirms_and_nacks`)."""
-        self._telling = False
-        acks, nacks = sorted(self._acks), sorted(self._nacks)
-        self._acks, self._nacks = [], []
-        if len(acks) == 1:  # of a nack alone RabbitMQ says `multiple`
-            self._send(BasicAck(delivery_tag=acks[0]))
-        else:
-            self._tell_all(acks, nacks, BasicAck)
-        self._tell_all(nacks, acks, BasicNack)
-
-    def _tell_all(
-        self, numbers: list[int], others: list[int], method: type[BasicAck | BasicNack]
-    ) -> None:
-        """Up to the first that is open, or among the others, in one method."""
-        still = min([*self._unconfirmed, *others], default=NO_LIMIT)
-        below = [number for number in numbers if number < still]
-        if below:
-            self._send(method(delivery_tag=below[-1], multiple=True))
-        for number in numbers[len(below) :]:
-            self._send(method(delivery_tag=number))
+        """What has become of a message."""
+        if number is not None and not self._over:
+            self._confirms.settled(number, outcome)
 
     # -- methods ----------------------------------------------------------------------------
 
@@ -912,7 +883,7 @@ class ChannelProcess:
             "mailbox": self.process.depth,
             "consumers": len(self._consumers),
             "unacknowledged": len(self._unacked),
-            "unconfirmed": len(self._unconfirmed),
+            "unconfirmed": len(self._confirms),
         }
 
 

@@ -11,7 +11,7 @@ from workbench import presets
 from workbench.scenarios import run
 from workbench.scenarios.action import ActionError
 from workbench.trace import brakes
-from workbench.trace.braking import Braking, held_by, held_intervals, held_us, links_of
+from workbench.trace.braking import Braking, blocked_intervals, blocked_us, held_by, links_of
 from workbench.trace.cut import cut_rows
 from workbench.trace.fold import link_scope
 
@@ -165,10 +165,10 @@ def test_whatever_happens_brakes_are_what_the_counters_say(acts):
             assert ("session-window" in one.brakes) == (one.known and one.window == 0)
             if "alarm" in one.brakes:
                 assert one.alarms
-        spans = held_intervals(played.rows, held)
+        spans = blocked_intervals(played.rows, held)
         assert all(begin < end for begin, end, _ in spans)
         assert all(a[1] <= b[0] for a, b in itertools.pairwise(spans))
-        assert sum(held_us(played.rows, held).values()) == sum(e - b for b, e, _ in spans)
+        assert sum(blocked_us(played.rows, held).values()) == sum(e - b for b, e, _ in spans)
 
 
 def test_a_slice_knows_what_blocks_as_the_whole_run_does():

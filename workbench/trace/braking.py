@@ -15,8 +15,6 @@ from . import brakes
 from .fold import Scope, State, link_scope, observed_end
 from .schema import BROKER, CLIENT, GROUP_OF, LINK, OBSERVED, SESSION, WIRE_VANTAGE, Row, peer_of
 
-Intervals = list[tuple[int, int, str]]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Held:
@@ -238,42 +236,27 @@ def links_of(rows: Iterable[Row], *, sender: str | None = None) -> list[Scope]:
     return list(found)
 
 
-def held_intervals(rows: Sequence[Row], held: Sequence[Held]) -> Intervals:
-    """From when to when each brake bound, in us: begin, end, brake; `none` is left out.
+def blocked_intervals(rows: Sequence[Row], held: Sequence[Held]) -> list[tuple[int, int, str]]:
+    """When the sender had something to send and a brake was on, in us: begin, end, brake.
 
     Args:
         rows: of one run.
         held: what held the sender after each of them.
     """
-    found: Intervals = []
+    found = []
     since, binding = 0, brakes.NONE
-    for row, now in zip(rows, held, strict=True):
-        if now.brake == binding:
-            continue
-        if binding != brakes.NONE and row.t_us > since:
-            found.append((since, row.t_us, binding))
-        since, binding = row.t_us, now.brake
-    last = rows[-1].t_us if rows else 0
-    if binding != brakes.NONE and last > since:
-        found.append((since, last, binding))
+    steps = [(row.t_us, now.brake) for row, now in zip(rows, held, strict=True)]
+    for t_us, brake in [*steps, *((t_us, brakes.NONE) for t_us, _ in steps[-1:])]:
+        if brake != binding:
+            if brakes.is_blocked(binding) and t_us > since:
+                found.append((since, t_us, binding))
+            since, binding = t_us, brake
     return found
-
-
-def blocked_intervals(rows: Sequence[Row], held: Sequence[Held]) -> Intervals:
-    """When the sender had something to send and a brake was on: begin, end, brake."""
-    return [one for one in held_intervals(rows, held) if brakes.is_blocked(one[2])]
 
 
 def blocked_us(rows: Sequence[Row], held: Sequence[Held]) -> dict[str, int]:
     """How long each brake blocked the sender, in us, in the order of `brakes.ORDER`."""
-    return {
-        brake: time_us for brake, time_us in held_us(rows, held).items() if brakes.is_blocked(brake)
-    }
-
-
-def held_us(rows: Sequence[Row], held: Sequence[Held]) -> dict[str, int]:
-    """How long each brake bound in all, in us, in the order of `brakes.ORDER`."""
     total: dict[str, int] = {}
-    for begin, end, brake in held_intervals(rows, held):
+    for begin, end, brake in blocked_intervals(rows, held):
         total[brake] = total.get(brake, 0) + end - begin
     return {brake: total[brake] for brake in brakes.ORDER if brake in total}

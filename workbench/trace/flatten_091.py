@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
+
+from msgspec.structs import asdict, astuple
 
 from workbench.amqp091.frame import (
     ContentHeader,
@@ -15,7 +18,7 @@ from workbench.amqp091.frame import (
 from workbench.amqp091.methods import Method
 
 from .fields import EXTRA_JSON, FRAME_091_FIELDS
-from .flatten import extra_text, scalar
+from .flatten import extra_text, fill
 
 _TYPES = {field.name: field.type for field in FRAME_091_FIELDS}
 
@@ -43,11 +46,12 @@ def fields_091(item: WireItem) -> tuple[str, dict[str, Any]]:
     fields: dict[str, Any] = {"channel": item.channel}
     payload = item.payload
     if isinstance(payload, Method):
-        _add(fields, payload)
+        told = zip(_names(type(payload)), astuple(payload), strict=True)
+        meant = [(name, value) for name, value in told if value or name not in RESERVED]
+        fill(fields, meant, _TYPES)
     elif isinstance(payload, ContentHeader):
         fields["class_id"] = payload.class_id
-        told = payload.properties
-        named = {name: getattr(told, name) for name in told.__struct_fields__}
+        named = asdict(payload.properties)
         present = {name: value for name, value in named.items() if value is not None}
         extra: dict[str, Any] = {"properties": present} if present else {}
         if payload.body_size < 2**63:
@@ -63,21 +67,6 @@ def fields_091(item: WireItem) -> tuple[str, dict[str, Any]]:
     return kind, fields
 
 
-def _add(fields: dict[str, Any], method: Method) -> None:
-    """A method's arguments."""
-    extra: dict[str, Any] = {}
-    for name in method.__struct_fields__:
-        value = getattr(method, name)
-        name = name.rstrip("_")
-        if name in RESERVED and not value:
-            continue
-        kind = _TYPES.get(name)
-        if isinstance(value, bytes) and kind == "string":
-            value = value.decode(errors="backslashreplace")
-        told = scalar(kind, value)
-        if told is None:
-            extra[name] = value
-        else:
-            fields[name] = told
-    if extra:
-        fields[EXTRA_JSON] = extra_text(extra)
+@cache
+def _names(kind: type[Method]) -> tuple[str, ...]:
+    return tuple(name.rstrip("_") for name in kind.__struct_fields__)

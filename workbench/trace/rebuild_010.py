@@ -21,6 +21,7 @@ from workbench.amqp010.composite import (
 from workbench.amqp010.frame import Frame, Headers, ProtocolHeader, SegmentType, WireItem
 from workbench.amqp010.structs import ReplyTo
 from workbench.amqp010.values import SequenceSet
+from workbench.trace.rebuild_091 import revived
 from workbench.trace.schema import Row
 
 __all__ = ["item_010"]
@@ -52,10 +53,10 @@ def _content(row: Row, fields: Mapping[str, Any]) -> Any:
     if fields["segment_type"] == SegmentType.BODY:
         return bytes(row.body_bytes or 0)
     if row.kind == UnknownCommand.NAME:
-        octets = _revived(fields["octets"])
+        octets = revived(fields["octets"])
         return UnknownCommand(code=fields["code"], octets=octets, sync=fields["sync"])
     if "octets" in fields:
-        return _revived(fields["octets"])
+        return revived(fields["octets"])
     if fields["segment_type"] == SegmentType.HEADER:
         return Headers(tuple(_struct(one) for one in fields.get("structs", ())))
     kind = _METHODS[row.kind or ""]
@@ -68,7 +69,7 @@ def _values(kind: type[Composite], fields: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _value(type_: str, told: Any) -> Any:
-    value = _revived(told)
+    value = revived(told)
     if type_ == "sequence-set":
         return SequenceSet(tuple((first, last) for first, last in value))
     if type_ in ("struct32", "reply-to"):
@@ -84,15 +85,6 @@ def _value(type_: str, told: Any) -> Any:
 
 def _struct(told: Mapping[str, Any]) -> Any:
     if isinstance(told["struct"], int):
-        return UnknownStruct(told["struct"], _revived(told["octets"]))
+        return UnknownStruct(told["struct"], revived(told["octets"]))
     kind = _STRUCTS[told["struct"]]
     return kind(**_values(kind, told))
-
-
-def _revived(value: Any) -> Any:
-    """The value behind JSON that `flatten.plain` made."""
-    if isinstance(value, dict):
-        if set(value) == {"binary"}:
-            return bytes.fromhex(value["binary"])
-        return {name: _revived(one) for name, one in value.items()}
-    return [_revived(one) for one in value] if isinstance(value, list) else value

@@ -20,7 +20,7 @@ from workbench.amqp091.frame import (
 from workbench.amqp091.methods import METHODS, Method, Properties
 from workbench.trace.schema import Row
 
-__all__ = ["item_091"]
+__all__ = ["item_091", "revived"]
 
 _BY_NAME: dict[str, type[Method]] = {kind.NAME: kind for kind in METHODS.values()}
 
@@ -46,7 +46,7 @@ def _payload(row: Row, fields: Mapping[str, Any]) -> Payload:
     if row.kind == "content-body":
         return bytes(row.body_bytes or 0)
     if row.kind == "content-header":
-        told = {name: _revived(value) for name, value in fields.get("properties", {}).items()}
+        told = {name: revived(value) for name, value in fields.get("properties", {}).items()}
         return ContentHeader(
             body_size=fields["body_size"],
             class_id=fields["class_id"],
@@ -54,13 +54,13 @@ def _payload(row: Row, fields: Mapping[str, Any]) -> Payload:
         )
     if row.kind == "undecodable":
         return Undecodable(
-            1, _revived(fields["body"]), ReplyCode(fields["reply_code"]), fields["fault"]
+            1, revived(fields["body"]), ReplyCode(fields["reply_code"]), fields["fault"]
         )
     kind = _BY_NAME[row.kind or ""]
     usual = kind()
     values: dict[str, Any] = {}
     for name in kind.__struct_fields__:
-        value = _revived(fields.get(name.rstrip("_")))
+        value = revived(fields.get(name.rstrip("_")))
         if value is not None:
             longstr = isinstance(getattr(usual, name), bytes) and isinstance(value, str)
             values[name] = value.encode() if longstr else value
@@ -69,10 +69,10 @@ def _payload(row: Row, fields: Mapping[str, Any]) -> Payload:
     return kind(**values)
 
 
-def _revived(value: Any) -> Any:
+def revived(value: Any) -> Any:
     """The value behind JSON that `flatten.plain` made."""
     if isinstance(value, dict):
         if set(value) == {"binary"}:
             return bytes.fromhex(value["binary"])
-        return {name: _revived(one) for name, one in value.items()}
-    return [_revived(one) for one in value] if isinstance(value, list) else value
+        return {name: revived(one) for name, one in value.items()}
+    return [revived(one) for one in value] if isinstance(value, list) else value

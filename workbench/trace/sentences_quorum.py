@@ -62,7 +62,7 @@ def _role(row: Row) -> str:
 
 
 def _facts(row: Row, node: str) -> dict[str, Any]:
-    """What a text may say of a row: its details, and what follows from them and from its columns."""
+    """What a text may say of a row: its details and columns, and what follows from them."""
     extra, ledger = row.extra, row.ledger or {}
     waiting, ready = ledger.get("mailbox", 0), ledger.get("queue_ready")
     told: dict[str, Any] = {

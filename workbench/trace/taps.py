@@ -9,7 +9,8 @@ sense of is left out of the row and told in `problems`.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
 
 from . import brakes
 from .brakes import prefetch_brakes, window_brakes
@@ -34,18 +35,50 @@ from .schema import (
 )
 from .wire_items import codec_of
 
+T = TypeVar("T")
+
 # kind, fields, size of the frame, size of the payload
 Flat = tuple[str, dict[str, Any], int, int | None]
 
 # connection, session, link, attach_no, link_sender
 LinkKey = tuple[str | None, int | None, str | None, int | None, str | None]
-NO_LINKS: frozenset[LinkKey] = frozenset()
-
-# connection, peer
-EndKey = tuple[str | None, str | None]
-NO_ENDS: frozenset[EndKey] = frozenset()
 
 _EVENTS = frozenset(EVENTS)
+
+
+@dataclass(slots=True)
+class Outside:
+    """What holds senders and shows in no counter of theirs.
+
+    Attributes:
+        alarms: resource alarms that are on at the broker.
+        unconfirmed: links from which the broker withholds credit for want of confirms.
+        full: connections and peers whose transport takes no more octets.
+    """
+
+    alarms: set[str] = field(default_factory=set)
+    unconfirmed: set[LinkKey] = field(default_factory=set)
+    full: set[tuple[str | None, str | None]] = field(default_factory=set)
+
+    def take(self, row: Row) -> None:
+        """A row that is no frame: something of this begins or ends."""
+        if row.event in ("alarm-set", "alarm-clear"):
+            _put(self.alarms, row.kind or row.vantage, there=row.event == "alarm-set")
+        elif row.event in ("block", "unblock") and row.kind == brakes.UNCONFIRMED:
+            _put(self.unconfirmed, _link_key(row), there=row.event == "block")
+        elif row.event in ("block", "unblock") and row.kind == brakes.TCP:
+            place = row.connection, peer_of(row.vantage)
+            _put(self.full, place, there=row.event == "block")
+
+
+_NOTHING = Outside()
+
+
+def _put(found: set[T], one: T, *, there: bool) -> None:
+    if there:
+        found.add(one)
+    else:
+        found.discard(one)
 
 
 def flat_item(item: Any, raw: bytes | None = None) -> Flat:
@@ -81,9 +114,7 @@ def frame_row(
     t_raw_us: int | None = None,
     raw: bytes | None = None,
     flat: Flat | None = None,
-    alarm: bool = False,
-    unconfirmed: frozenset[LinkKey] = NO_LINKS,
-    full: frozenset[EndKey] = NO_ENDS,
+    outside: Outside = _NOTHING,
 ) -> Row:
     """The row of one frame.
 
@@ -108,9 +139,7 @@ def frame_row(
         raw: the frame's octets, if they are at hand, and whole; else `Row.raw` encodes the item
             when asked.
         flat: `flat_item(item, raw)`, if it is at hand.
-        alarm: whether a resource alarm is on at the broker.
-        unconfirmed: links from which the broker withholds credit for want of confirms.
-        full: connections and peers whose transport takes no more octets.
+        outside: what else holds its link's sender.
     """
     kind, fields, frame_bytes, body_bytes = flat if flat is not None else flat_item(item, raw)
     own_peer = other_peer(from_peer) if event == RECEIVED else from_peer
@@ -144,21 +173,13 @@ def frame_row(
         row.clause = clause_010(kind)
         return row
     if scope is not None:
-        _concern(row, scope, own_peer, ledger_source, alarm, unconfirmed, full)
+        _concern(row, scope, own_peer, ledger_source, outside)
     from_receiver = None if row.link_sender is None else from_peer != row.link_sender
     row.clause = clause_for(kind, fields, from_receiver=from_receiver)
     return row
 
 
-def _concern(
-    row: Row,
-    scope: Any,
-    own_peer: str,
-    ledger_source: str,
-    alarm: bool,
-    unconfirmed: frozenset[LinkKey],
-    full: frozenset[EndKey],
-) -> None:
+def _concern(row: Row, scope: Any, own_peer: str, ledger_source: str, outside: Outside) -> None:
     """Fill in session, link, ledger and brake."""
     row.session = scope.session
     row.link = scope.link
@@ -174,7 +195,7 @@ def _concern(
     row.ledger = ledger
     row.ledger_source = ledger_source
     if row.link_sender == own_peer or row.event == OBSERVED:
-        _brake(row, alarm, unconfirmed, full, getattr(scope, "in_message", False))
+        _brake(row, outside, in_message=getattr(scope, "in_message", False))
 
 
 def _present(*ledgers: Mapping[str, int | bool | None] | None) -> dict[str, int | bool]:
@@ -219,13 +240,7 @@ def _link_key(row: Row) -> LinkKey:
     return row.connection, row.session, row.link, row.attach_no, row.link_sender
 
 
-def _brake(
-    row: Row,
-    alarm: bool,
-    unconfirmed: frozenset[LinkKey],
-    full: frozenset[EndKey],
-    in_message: bool,
-) -> None:
+def _brake(row: Row, outside: Outside, *, in_message: bool) -> None:
     """Say what holds the link's sender, if the row has its counters."""
     ledger = row.ledger or {}
     if row.link is None or "link_credit" not in ledger:
@@ -235,28 +250,22 @@ def _brake(
         available=ledger.get("available"),
         remote_incoming_window=ledger.get("remote_incoming_window"),
         in_message=in_message,
-        unconfirmed=_link_key(row) in unconfirmed,
+        unconfirmed=_link_key(row) in outside.unconfirmed,
         # An alarm closes the broker's incoming windows, so it holds the clients that send.
-        alarm=alarm and row.link_sender == CLIENT,
-        tcp=(row.connection, row.link_sender) in full,
+        alarm=bool(outside.alarms) and row.link_sender == CLIENT,
+        tcp=(row.connection, row.link_sender) in outside.full,
     )
     row.brake = brakes.first(row.brakes)
 
 
+@dataclass(slots=True)
 class BoundNotes:
     """Makes internal rows that have columns in common; see `Recorder.bind`."""
 
-    def __init__(
-        self,
-        tap: Recorder,
-        clock: Any,
-        ledger: Callable[[], Mapping[str, int | bool]] | None,
-        columns: Mapping[str, Any],
-    ) -> None:
-        self._tap = tap
-        self._clock = clock
-        self._ledger = ledger
-        self._columns = columns
+    _tap: Recorder
+    _clock: Any
+    _ledger: Callable[[], Mapping[str, int | bool]] | None
+    _columns: Mapping[str, Any]
 
     def note(
         self,
@@ -307,9 +316,7 @@ class Recorder:
         self._seq = 0
         self._t_us = 0
         self._flat: dict[int, Flat] = {}  # of frames in flight
-        self._alarms: set[str] = set()
-        self._unconfirmed = NO_LINKS
-        self._full = NO_ENDS
+        self._outside = Outside()
         self._in_message: set[LinkKey] = set()  # links of which a message is under way
 
     @property
@@ -362,10 +369,6 @@ class Recorder:
         if event not in _EVENTS:
             self.problems.append(f"row {self._seq}: no event {event!r}; recorded as a note")
             kind, event = kind or event, "note"
-        if event == "alarm-set":
-            self._alarms.add(kind or vantage)
-        elif event == "alarm-clear":
-            self._alarms.discard(kind or vantage)
         row = Row(
             run=self.run,
             seq=self._seq,
@@ -381,8 +384,7 @@ class Recorder:
             queue=queue,
             kind=kind,
         )
-        if event in ("block", "unblock"):
-            self._blocks(row, begins=event == "block")
+        self._outside.take(row)
         if extra:
             row.details = details_of(extra)
         counters = _present(ledger)
@@ -392,10 +394,7 @@ class Recorder:
         if counters:
             row.ledger, row.ledger_source = counters, OWN
             if link_sender is not None and peer_of(vantage) == link_sender:
-                _brake(
-                    row, bool(self._alarms), self._unconfirmed, self._full,
-                    _link_key(row) in self._in_message,
-                )  # fmt: skip
+                _brake(row, self._outside, in_message=_link_key(row) in self._in_message)
         self._add(row)
 
     def bind(
@@ -437,29 +436,12 @@ class Recorder:
             ledger_source=end.ledger_source,
             raw=_octets(flight),
             flat=flat,
-            alarm=bool(self._alarms),
-            unconfirmed=self._unconfirmed,
-            full=self._full,
+            outside=self._outside,
         )
         if row.kind == "transfer" and row.brake is not None:
-            self._goes_on(_link_key(row), getattr(scope, "in_message", False))
+            goes_on = getattr(scope, "in_message", False)
+            _put(self._in_message, _link_key(row), there=goes_on)
         self._add(row)
-
-    def _blocks(self, row: Row, *, begins: bool) -> None:
-        """A brake that no counter shows begins or ends to hold a sender."""
-        if row.kind == brakes.UNCONFIRMED:
-            link = {_link_key(row)}
-            self._unconfirmed = self._unconfirmed | link if begins else self._unconfirmed - link
-        elif row.kind == brakes.TCP:
-            end = {(row.connection, peer_of(row.vantage))}
-            self._full = self._full | end if begins else self._full - end
-
-    def _goes_on(self, link: LinkKey, in_message: bool) -> None:
-        """After a transfer of the link more of its message is to be sent, or not."""
-        if in_message:
-            self._in_message.add(link)
-        else:
-            self._in_message.discard(link)
 
     def _time(self, t_us: int) -> int:
         self._t_us = max(self._t_us, t_us)

@@ -1,5 +1,7 @@
 """One line per link: the same by Spark, for long traces, and by the fold, for short ones."""
 
+from dataclasses import asdict
+
 import pytest
 
 from workbench import folds
@@ -23,7 +25,7 @@ def test_both_say_the_same_of_every_link(as_trace):
     beyond = [one for one in folds.violations(rows) if one["what"] == "beyond-credit"]
     assert {one["certain"] for one in beyond if one["link"]} == {True, False}
     answer = [row.asDict() for row in summary(Chunks(whole=True))(as_trace(rows)).collect()]
-    folded = [link.as_dict() for link in folds.summarise(rows)]
+    folded = [asdict(link) for link in folds.summarise(rows)]
     for link in folded:
         del link["advice"]
 

@@ -53,7 +53,7 @@ from workbench.presets import UINT_MAX
 from workbench.scenarios.run import Run, run
 from workbench.scenarios.two_faces import faces
 from workbench.trace.schema import OBSERVED, RECEIVED, SENT, Row
-from workbench.trace.unknowns import unknowns_report
+from workbench.trace.unknowns import unknowns
 
 FILE = Path(__file__).with_name("golden.json.gz")
 CAPTURES = Path(__file__).resolve().parents[2] / "data" / "captures"
@@ -584,7 +584,7 @@ def claim(i: int) -> Question:
         return lesson_10.predict.claim.question(cannot_tell())
     played = play("publishers", "rmq4.3", settled=bool(i % 2), max_link_credit=20 + i)
     return lesson_10.predict.claim.question(
-        unknowns_report(observed(played.then("publish", count=30 + i)))
+        unknowns(observed(played.then("publish", count=30 + i)))
     )
 
 

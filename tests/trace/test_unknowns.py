@@ -12,7 +12,7 @@ from tests.capture.capture_builder import Burst, Script, bursts, record
 from workbench.capture.importer import CaptureError, import_capture
 from workbench.scenarios.run import run
 from workbench.trace.schema import FRAME_EVENTS, RECEIVED, SENT
-from workbench.trace.unknowns import WHAT, told_once, unknowns, unknowns_report
+from workbench.trace.unknowns import WHAT, told_once, unknowns
 
 CAPTURES = (
     "rmq43_a_publisher_grants", "rmq43_b_consumer_credit", "rmq43_c_drain",
@@ -310,13 +310,13 @@ def test_rows_that_were_cut_away_are_missed(own):
 def test_an_empty_trace_has_nothing_to_tell():
     """And says nothing that is wrong."""
     assert unknowns([]) == []
-    assert "Everything" in str(unknowns_report([]))
+    assert "Everything" in str(unknowns([]))
 
 
 def test_the_page_names_each_place_once(repo):
     """Headings for the trace, a connection and each link; below them the lines."""
     rows = captured(repo, "rmq43_c_drain")
-    page = str(unknowns_report(rows)).splitlines()
+    page = str(unknowns(rows)).splitlines()
     heads = [line for line in page if not line.startswith(" ")]
     assert heads[0] == "the whole trace"
     assert len(heads) == len(set(heads))
@@ -343,5 +343,5 @@ def test_runs_are_told_apart(own, repo):
     assert {one.run for one in found} == {rows[0].run, rows[-1].run}
     assert all(
         line.startswith((rows[0].run, rows[-1].run, "  "))
-        for line in str(unknowns_report(rows)).splitlines()
+        for line in str(unknowns(rows)).splitlines()
     )

@@ -171,15 +171,15 @@ def _check_usage(arguments: argparse.Namespace) -> None:
 def _unknowns(arguments: argparse.Namespace) -> int:
     """Sentences, so the table is a page; the other formats have a row for each."""
     from workbench.trace import files
-    from workbench.trace.unknowns import Unknown, unknowns_report
+    from workbench.trace.unknowns import Unknown, unknowns
 
     with Progress("reading") as progress:
-        report = unknowns_report(progress.over(files.iter_rows(arguments.trace)))
+        report = unknowns(progress.over(files.iter_rows(arguments.trace)))
     if arguments.format == "table":
         print(report)
     else:
         names = tuple(one.name for one in dataclasses.fields(Unknown))
-        rows = (one.as_dict() for one in report)
+        rows = map(dataclasses.asdict, report)
         _print(Answer(question="unknowns", engine=PLAIN, columns=names, rows=rows), arguments)
     return DONE
 

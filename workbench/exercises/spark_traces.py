@@ -23,7 +23,7 @@ from workbench.scenarios.shift import Plan, shift_parts, shop_names
 from workbench.trace import files
 from workbench.trace.copies import Part, write_copies
 from workbench.trace.schema import FRAME_EVENTS, RECEIVED, Row
-from workbench.trace.unknowns import UnknownReport, unknowns_report
+from workbench.trace.unknowns import UnknownReport, unknowns
 
 from .spark_answers import say
 from .spark_progress import ProgressView, shown
@@ -118,7 +118,7 @@ def cannot_tell(capture: str = PUBLISHERS, *, skip: int = 0) -> UnknownReport:
     """
     for path, result in _imported():
         if path.stem == capture:
-            return unknowns_report(late(path, skip) if skip else result.rows)
+            return unknowns(late(path, skip) if skip else result.rows)
     listed = ", ".join(path.stem for path, _ in _imported())
     raise ValueError(say("traces.no-capture", name=repr(capture), listed=listed))
 

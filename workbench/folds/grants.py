@@ -11,7 +11,7 @@ from workbench.trace.schema import Row
 from .counters import Counters
 from .intervals import Intervals, Span, over, took
 from .latency import round_trips
-from .vantage import End, LinkKey, from_receiver, percentile
+from .vantage import End, LinkKey, from_receiver, in_order, percentile
 
 FITS = 4, 5  # a rule fits if four fifths of the grants agree with it
 STEADY = 10  # of the typical interval, its tenth: so far a timer's may vary
@@ -27,7 +27,7 @@ def answers(links: Mapping[LinkKey, Grants], rows: Sequence[Row]) -> list[dict[s
     """The same of what was `gathered` of the rows."""
     trips = round_trips(rows)
     found = ({**key._asdict(), **one.answer(trips.get(key, ()))} for key, one in links.items())
-    return sorted(found, key=_order)
+    return in_order(found)
 
 
 def gathered(rows: Sequence[Row]) -> dict[LinkKey, Grants]:
@@ -44,10 +44,6 @@ def gathered(rows: Sequence[Row]) -> dict[LinkKey, Grants]:
         _at_zero(end, links)
         found |= links
     return found
-
-
-def _order(row: dict[str, Any]) -> tuple[Any, ...]:
-    return tuple(str(row[name]) for name in LinkKey._fields)
 
 
 def _at_zero(end: End, links: dict[LinkKey, Grants]) -> None:

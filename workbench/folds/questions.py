@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, fields
 from typing import Any
 
 from workbench.trace.schema import Row
@@ -53,7 +53,7 @@ class Question:
         """
         found = []
         for row in self.fold(*traces, **arguments):
-            values = row if isinstance(row, dict) else _plain(row)
+            values = _plain(row)
             found.append({name: values[name] for name in self.columns})
         names = self.order
         return sorted(found, key=lambda row: tuple((row[n] is not None, row[n]) for n in names))
@@ -65,13 +65,15 @@ class Question:
 
 
 def _plain(row: Any) -> dict[str, Any]:
-    plain: dict[str, Any] = row._asdict() if hasattr(row, "_asdict") else row.as_dict()
+    if isinstance(row, LinkSummary):
+        return asdict(row)
+    plain: dict[str, Any] = row if isinstance(row, dict) else row._asdict()
     return plain
 
 
 QUESTIONS: dict[str, Question] = {
     "summary": Question(
-        summarise, LinkSummary.names(),
+        summarise, tuple(field.name for field in fields(LinkSummary)),
         "per link or channel: messages, time at zero credit, longest stall, advice",
     ),
     "stalls": Question(

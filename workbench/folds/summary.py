@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, astuple, dataclass
 from typing import Any
 
 from workbench.trace.brakes import LINK_CREDIT, UNCONFIRMED
@@ -56,15 +56,6 @@ class LinkSummary:
     violations: int = 0
     beyond_window: int = 0
     advice: str = ""
-
-    def as_dict(self) -> dict[str, Any]:
-        """Plain values, in order."""
-        return asdict(self)
-
-    @classmethod
-    def names(cls) -> tuple[str, ...]:
-        """Names of the columns, in order."""
-        return tuple(field.name for field in fields(cls))
 
 
 def summarise(rows: Sequence[Row]) -> list[LinkSummary]:
@@ -135,8 +126,8 @@ def summaries(
             link.violations += breach["what"] == BEYOND_CREDIT
             link.beyond_window += breach["what"] == BEYOND_WINDOW
     for link in found.values():
-        link.advice = advice(link.as_dict())
-    return sorted(found.values(), key=lambda link: tuple(map(str, link.as_dict().values()))[:6])
+        link.advice = advice(asdict(link))
+    return sorted(found.values(), key=lambda link: tuple(map(str, astuple(link)))[:6])
 
 
 _WAITED = {

@@ -11,7 +11,7 @@ from workbench.trace.schema import AMQP_1_0, Row
 from . import channels
 from .counters import Counters, LinkState
 from .intervals import Intervals, over
-from .vantage import LinkKey, ends, is_set, link_key, once
+from .vantage import LinkKey, ends, in_order, is_set, link_key, once
 
 WINDOW_US = 1_000_000
 
@@ -72,14 +72,7 @@ def throughput(rows: Iterable[Row], window_us: int = WINDOW_US) -> list[dict[str
                     "head_of_line_us": held.within(start, start + window_us) if held else 0,
                 }
             )
-    return sorted(
-        found,
-        key=lambda row: (
-            row["run"],
-            row["window_start_us"],
-            *(str(row[name]) for name in LinkKey._fields),
-        ),
-    )
+    return in_order(found, "run", "window_start_us")
 
 
 def _connection(key: LinkKey) -> _Connection:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from workbench.trace.schema import (
     AMQP_1_0,
@@ -66,6 +66,14 @@ def link_key(row: Row) -> LinkKey | None:
     if row.link is None or row.connection is None:
         return None
     return LinkKey(row.run, row.connection, row.session, row.link, row.link_sender, row.attach_no)
+
+
+def in_order(answer: Iterable[dict[str, Any]], *first: str) -> list[dict[str, Any]]:
+    """The rows of an answer in order of these columns, and then of the key of their links."""
+    return sorted(
+        answer,
+        key=lambda row: (*(row[name] for name in first), *(str(row[n]) for n in LinkKey._fields)),
+    )
 
 
 def value(row: Row, name: str) -> int | None:

@@ -170,9 +170,7 @@ def cut(
     )  # fmt: skip
 
 
-def cut_rows(
-    rows: Sequence[Row], seq: int, *, first: int = 0, end: int | None = None, name: str = ""
-) -> Cut:
+def cut_rows(rows: Sequence[Row], seq: int, *, first: int = 0, end: int | None = None) -> Cut:
     """Some of the rows of a run that is at hand, with what came before them.
 
     Args:
@@ -180,7 +178,6 @@ def cut_rows(
         seq: the row that they are shown for.
         first: place of the first of them.
         end: place after the last of them; all that follow if None.
-        name: what holds the run; its own name if empty.
 
     Raises:
         StepError: that row is not among them.
@@ -190,7 +187,7 @@ def cut_rows(
         following.take(row)
         if place < first:
             following.drop()
-    return replace(following.cut(seq, name=name), last_seq=rows[-1].seq)
+    return replace(following.cut(seq), last_seq=rows[-1].seq)
 
 
 class Following:

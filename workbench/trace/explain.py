@@ -77,17 +77,14 @@ class Explanation:
         return self.formulas[0].numbers if self.formulas else None
 
 
-def explain(
-    rows: Iterable[Row], start: State | None = None, memory: Memory | None = None
-) -> Iterator[Explanation]:
+def explain(rows: Iterable[Row], start: State | None = None) -> Iterator[Explanation]:
     """Explain the rows of one run, one by one.
 
     Args:
         rows: in order of `seq`, without gaps.
         start: the state just before the first row; None if that is the first of the run.
-        memory: what else is known of the rows before; without it some words are fewer.
     """
-    explainer = Explainer(start, memory)
+    explainer = Explainer(start)
     for row in rows:
         yield explainer.explain(row)
 

@@ -15,7 +15,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Field:
     """One column, or one field of a struct column.
 
@@ -36,9 +36,7 @@ class Field:
     fields: tuple[Field, ...] = ()
 
 
-def _f(name: str, type_: str, doc: str, unit: str = "") -> Field:
-    return Field(name=name, type=type_, doc=doc, unit=unit)
-
+_f = Field
 
 FRAME_PROTOCOLS = ("amqp-1.0", "amqp-0-9-1", "amqp-0-10")
 """The protocols that have frames, each a struct of its own."""
@@ -260,11 +258,7 @@ DETAIL_FIELDS: tuple[Field, ...] = (
     _f("syncing", "int64", "crash: entries of which the fsync was under way"),
     _f("waiting", "int64", "crash: entries that waited for the next fsync"),
     _f("fsync_us", "int64", "note `fsync-time`: what an fsync takes from now on", "us"),
-    _f(
-        EXTRA_JSON,
-        "string",
-        "JSON object of all other details, such as an action's arguments",
-    ),
+    _f(EXTRA_JSON, "string", "JSON object of all other details, such as an action's arguments"),
 )
 
 # The groups of a ledger.

@@ -317,16 +317,13 @@ def read(path: str | os.PathLike[str]) -> list[Row]:
     return list(iter_rows(path))
 
 
-def iter_rows(
-    path: str | os.PathLike[str], batch_rows: int = BATCH_ROWS, *, raw: bool = True
-) -> Iterator[Row]:
+def iter_rows(path: str | os.PathLike[str], *, raw: bool = True) -> Iterator[Row]:
     """The rows one after the other, a batch at a time in memory.
 
     Every file is checked before the first row comes.
 
     Args:
         path: a Parquet file, or a folder of such files in order of their names.
-        batch_rows: rows of a batch at most.
         raw: False to leave the octets out, which may be most of a trace.
 
     Raises:
@@ -339,13 +336,12 @@ def iter_rows(
             count += parquet.metadata.num_rows
     if not count:
         raise TraceFileError(f"{path}: holds no rows: an empty trace")
-    return _rows(files, _names(raw), batch_rows)
-
-
-def _rows(files: list[Path], columns: Sequence[str], batch_rows: int) -> Iterator[Row]:
-    for file in files:
-        for batch in batches(file, columns, size=batch_rows):
-            yield from from_table(batch)
+    return (
+        row
+        for file in files
+        for batch in batches(file, _names(raw), size=BATCH_ROWS)
+        for row in from_table(batch)
+    )
 
 
 def batches(

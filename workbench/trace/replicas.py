@@ -119,11 +119,10 @@ class Node:
 
 
 class Replicas:
-    """A quorum queue's story.
+    """A quorum queue's story: of the first queue that has replicas.
 
     Args:
         rows: of one run, in order of `seq`.
-        queue: which; the first that has replicas if None.
         nodes: that hold a replica, where that is known before a row tells of them.
         leader: that leads first, where that is known before a row tells of it.
 
@@ -138,15 +137,10 @@ class Replicas:
         confirmed: how many messages.
     """
 
-    def __init__(
-        self,
-        rows: Iterable[Row],
-        queue: str | None = None,
-        nodes: Iterable[str] = (),
-        leader: str = "",
-    ) -> None:
+    def __init__(self, rows: Iterable[Row], nodes: Iterable[str] = (), leader: str = "") -> None:
         self.rows: Sequence[Row] = list(rows)
-        self.queue = queue if queue is not None else _first_queue(self.rows)
+        told = (row.queue for row in self.rows if "@" in row.vantage and row.queue is not None)
+        self.queue = next(told, "")
         self.nodes = {name: Node(name) for name in _node_names(self.rows, self.queue, nodes)}
         self.messages: dict[int, Message] = {}
         self.leader: Timeline[str] = Timeline("")
@@ -359,10 +353,6 @@ class Replicas:
 def _node_of(row: Row) -> str:
     name = row.vantage.partition(":")[2]
     return name.rpartition("@")[2]
-
-
-def _first_queue(rows: Iterable[Row]) -> str:
-    return next((row.queue for row in rows if "@" in row.vantage and row.queue is not None), "")
 
 
 def _node_names(rows: Iterable[Row], queue: str, known: Iterable[str]) -> list[str]:

@@ -118,107 +118,98 @@ LEDGER_GROUPS: dict[str, tuple[str, ...]] = {
 GROUP_OF: dict[str, str] = {name: group for group, names in LEDGER_GROUPS.items() for name in names}
 
 
-def _column(
-    name: str, type_: str, doc: str, unit: str = "", *, required: bool = False, **more: Any
-) -> Field:
-    return Field(name=name, type=type_, doc=doc, unit=unit, nullable=not required, **more)
-
-
 COLUMNS: tuple[Field, ...] = (
-    _column("run", "string", "which run, branch or capture", required=True),
-    _column("seq", "int64", "total order within the run, from 0, no gaps", required=True),
-    _column("t_us", "int64", "time since the run's start; never decreases", "us", required=True),
-    _column(
+    Field("run", "string", "which run, branch or capture", nullable=False),
+    Field("seq", "int64", "total order within the run, from 0, no gaps", nullable=False),
+    Field("t_us", "int64", "time since the run's start; never decreases", "us", nullable=False),
+    Field(
         "vantage",
         "string",
         "who logged it: `client:<name>`, `broker`, `wire` (a capture), or an actor inside the"
         " broker (`queue:q1`, `wal:n1`, `session:c1/1`, `reader:c1`)",
-        required=True,
+        nullable=False,
     ),
-    _column(
+    Field(
         "t_raw_us",
         "int64",
         "captures only: the packet clock as it was; `t_us` is its running maximum",
         "us",
     ),
-    _column(
-        "event", "string", "`sent`, `received`, `observed`, or an internal event", required=True
+    Field(
+        "event", "string", "`sent`, `received`, `observed`, or an internal event", nullable=False
     ),
-    _column(
+    Field(
         "frame_id",
         "int64",
         "the same in the `sent` and the `received` row of one frame; in flight while only the first"
         " exists; set on frame rows",
     ),
-    _column("from_peer", "string", "who sent this frame: `client` or `broker`; set on frame rows"),
-    _column(
-        "protocol",
-        "string",
-        "`amqp-1.0`, `amqp-0-9-1`, `amqp-0-10` or `internal`",
-        required=True,
+    Field("from_peer", "string", "who sent this frame: `client` or `broker`; set on frame rows"),
+    Field(
+        "protocol", "string", "`amqp-1.0`, `amqp-0-9-1`, `amqp-0-10` or `internal`", nullable=False
     ),
-    _column("connection", "string", "`c1`, `c2`, ... in order of opening"),
-    _column(
+    Field("connection", "string", "`c1`, `c2`, ... in order of opening"),
+    Field(
         "session",
         "int32",
         "ordinal of the session or channel on its connection (the number on the wire is in the"
         " frame)",
     ),
-    _column("link", "string", "the link's name; AMQP 0-10: the destination's"),
-    _column("link_sender", "string", "which peer sends messages over it: `client` or `broker`"),
-    _column("attach_no", "int32", "1, 2, ... each time that link is attached again"),
-    _column("consumer", "string", "AMQP 0-9-1: the consumer's tag"),
-    _column("queue", "string", "the queue concerned"),
-    _column(
+    Field("link", "string", "the link's name; AMQP 0-10: the destination's"),
+    Field("link_sender", "string", "which peer sends messages over it: `client` or `broker`"),
+    Field("attach_no", "int32", "1, 2, ... each time that link is attached again"),
+    Field("consumer", "string", "AMQP 0-9-1: the consumer's tag"),
+    Field("queue", "string", "the queue concerned"),
+    Field(
         "kind",
         "string",
         "performative or method (`flow`, `basic.publish`), `protocol-header`, `heartbeat`, or"
         " `undecodable` for a frame whose body is none; on internal rows the actor's word",
     ),
-    _column(
+    Field(
         "frame",
         "struct",
         "AMQP 1.0: the fields as on the wire, null when absent (no default is filled in)",
         fields=FRAME_FIELDS,
     ),
-    _column(
+    Field(
         "frame_091",
         "struct",
         "AMQP 0-9-1: the method's fields as on the wire",
         fields=FRAME_091_FIELDS,
     ),
-    _column(
+    Field(
         "frame_010",
         "struct",
         "AMQP 0-10: the command's fields as on the wire",
         fields=FRAME_010_FIELDS,
     ),
-    _column(
+    Field(
         "details",
         "struct",
         "internal events: what the row says beside its columns; null on rows of frames",
         fields=DETAIL_FIELDS,
     ),
-    _column(
+    Field(
         "ledger",
         "struct",
         "counters of the end that logged the row, right after the event and before any reply it"
         " causes; null means not in this row's scope",
         fields=LEDGER_FIELDS,
     ),
-    _column(
+    Field(
         "ledger_source",
         "string",
         "`own`, `shadow` (computed by an endpoint of ours fed the same frames) or `observed` (the"
         " link sender's entitlement at the capture point, floored at 0)",
     ),
-    _column("unknown", "list<string>", "ledger fields in scope whose value cannot be known"),
-    _column("brake", "string", "on the sender's rows: what holds the link's sender first"),
-    _column("brakes", "list<string>", "on the sender's rows: everything that holds it"),
-    _column("body_bytes", "int64", "payload of this frame", "octets"),
-    _column("frame_bytes", "int64", "size of the whole frame", "octets"),
-    _column("raw", "binary", "the frame's octets; null in large traces by choice"),
-    _column("clause", "string", "the rule that explains the event: `2.6.7`, `rmq4.3:regrant`"),
+    Field("unknown", "list<string>", "ledger fields in scope whose value cannot be known"),
+    Field("brake", "string", "on the sender's rows: what holds the link's sender first"),
+    Field("brakes", "list<string>", "on the sender's rows: everything that holds it"),
+    Field("body_bytes", "int64", "payload of this frame", "octets"),
+    Field("frame_bytes", "int64", "size of the whole frame", "octets"),
+    Field("raw", "binary", "the frame's octets; null in large traces by choice"),
+    Field("clause", "string", "the rule that explains the event: `2.6.7`, `rmq4.3:regrant`"),
 )
 
 FRAME_COLUMNS: dict[str, str] = {

@@ -12,11 +12,11 @@ from __future__ import annotations
 
 import html
 from collections.abc import Iterable, Iterator
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from math import gcd
 from typing import Any
 
-from workbench.languages import count, on_page
+from workbench.languages import on_page
 from workbench.trace.schema import (
     AMQP_0_9_1,
     AMQP_0_10,
@@ -31,17 +31,11 @@ from workbench.trace.schema import (
     Row,
     few,
     logged_by,
+    other_peer,
 )
+from workbench.trace.words import counted, spec_name, times
 
-__all__ = [
-    "COARSE_US",
-    "WHAT",
-    "Unknown",
-    "UnknownReport",
-    "told_once",
-    "unknowns",
-    "unknowns_report",
-]
+__all__ = ["COARSE_US", "WHAT", "Unknown", "UnknownReport", "told_once", "unknowns"]
 
 WHAT = {
     "rows": "rows before the first one of the trace",
@@ -69,9 +63,6 @@ MANY_PLACES = 6
 """Of more places that one thing holds for, so many are named."""
 
 _PEERS = (CLIENT, BROKER)
-_OTHER = {CLIENT: BROKER, BROKER: CLIENT}
-
-
 Finding = dict[str, Any]
 """The fields of an `Unknown` that do not say where it is."""
 
@@ -113,10 +104,6 @@ class Unknown:
     first_seq: int | None = None
     last_seq: int | None = None
 
-    def as_dict(self) -> dict[str, Any]:
-        """Plain values, in order."""
-        return asdict(self)
-
     @property
     def about_connection(self) -> bool:
         """Whether it is about a connection as a whole."""
@@ -134,7 +121,34 @@ class Unknown:
         return f"{self.connection}/{self.session} {name} from {self.link_sender or '?'}{again}"
 
 
-def unknowns(rows: Iterable[Row]) -> list[Unknown]:
+class UnknownReport(list[Unknown]):
+    """What cannot be told; for a person a page: a heading for each place, a line for each thing."""
+
+    def __str__(self) -> str:
+        if not self:
+            return "Everything that these questions need is in the trace."
+        lines: list[str] = []
+        for place, found in told_once(self).items():
+            lines += [place, *(f"  {one.unknown}: {one.why}" for one in found)]
+        return "\n".join(lines)
+
+    __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        if not self:
+            return f"<p>{html.escape(str(self))}</p>"
+        body = ""
+        for place, found in told_once(self).items():
+            lines = (
+                f"<li><strong>{html.escape(one.unknown)}</strong>: {on_page(one.why)}</li>"
+                for one in found
+            )
+            body += f"<p style='margin:8px 0 0'><strong>{html.escape(place)}</strong></p>"
+            body += f"<ul style='margin:0'>{''.join(lines)}</ul>"
+        return f'<div style="max-width:62em;line-height:1.5" role="note">{body}</div>'
+
+
+def unknowns(rows: Iterable[Row]) -> UnknownReport:
     """What the trace cannot tell: of each run the whole first, then connections and links.
 
     Args:
@@ -146,7 +160,7 @@ def unknowns(rows: Iterable[Row]) -> list[Unknown]:
         if run is None:
             run = runs[row.run] = _Run(row.run)
         run.see(row)
-    return [found for run in runs.values() for found in run.findings()]
+    return UnknownReport(found for run in runs.values() for found in run.findings())
 
 
 def told_once(found: Iterable[Unknown]) -> dict[str, list[Unknown]]:
@@ -169,55 +183,6 @@ def told_once(found: Iterable[Unknown]) -> dict[str, list[Unknown]]:
             place = few([one.place for one in (first, *others)], MANY_PLACES)
         by_place.setdefault(f"{run}: {place}" if len(connections) > 1 else place, []).append(first)
     return by_place
-
-
-class UnknownReport:
-    """The list as a page: a heading for each place, a line for each thing.
-
-    Args:
-        found: what cannot be told.
-    """
-
-    def __init__(self, found: Iterable[Unknown]) -> None:
-        self.found = tuple(found)
-
-    def __iter__(self) -> Iterator[Unknown]:
-        return iter(self.found)
-
-    def __len__(self) -> int:
-        return len(self.found)
-
-    def __str__(self) -> str:
-        if not self.found:
-            return "Everything that these questions need is in the trace."
-        lines: list[str] = []
-        for place, found in told_once(self.found).items():
-            lines += [place, *(f"  {one.unknown}: {one.why}" for one in found)]
-        return "\n".join(lines)
-
-    __repr__ = __str__
-
-    def _repr_html_(self) -> str:
-        if not self.found:
-            return f"<p>{html.escape(str(self))}</p>"
-        body = ""
-        for place, found in told_once(self.found).items():
-            lines = (
-                f"<li><strong>{html.escape(one.unknown)}</strong>: {on_page(one.why)}</li>"
-                for one in found
-            )
-            body += f"<p style='margin:8px 0 0'><strong>{html.escape(place)}</strong></p>"
-            body += f"<ul style='margin:0'>{''.join(lines)}</ul>"
-        return f'<div style="max-width:62em;line-height:1.5" role="note">{body}</div>'
-
-
-def unknowns_report(rows: Iterable[Row]) -> UnknownReport:
-    """What the trace cannot tell, as a page for a person.
-
-    Args:
-        rows: a whole trace in order.
-    """
-    return UnknownReport(unknowns(rows))
 
 
 # -- what was seen --------------------------------------------------------------------------------
@@ -499,7 +464,7 @@ def _about_place(seen: _Connection, *, inside: bool) -> Iterator[Finding]:
         places = seen["unknown", name]
         yield _found(
             "counter",
-            f"{name.replace('_', '-')} of {places.rows:,} frames",
+            f"{spec_name(name)} of {places.rows:,} frames",
             "the channel was opened before its first frame in the trace, or frames are missing",
             places,
         )
@@ -527,10 +492,9 @@ def _vantage(seen: _Connection) -> Iterator[Finding]:
         return
     if len(loggers) == 1:
         (end,) = loggers
-        other = _OTHER.get(end, "the other end")
         yield _found(
             "vantage",
-            f"when {other} sent and took its frames",
+            f"when {other_peer(end)} sent and took its frames",
             f"{end} alone has logged them: what it sent may still be on its way",
         )
 
@@ -561,13 +525,14 @@ def _octets(seen: _Connection, peer: str) -> Iterator[Finding]:
         yield _found(
             "gap",
             f"what the {peer} said in {octets:,} octets",
-            f"they are missing in {count(gaps.rows, 'place')}: not captured, or cut off at an end",
+            f"they are missing in {counted(gaps.rows, 'place')}: not captured, or cut off at an"
+            " end",
             gaps,
         )
     if errors is not None:
         yield _found(
             "unreadable",
-            f"what the {peer} said in {count(errors.rows, 'place')}",
+            f"what the {peer} said in {counted(errors.rows, 'place')}",
             "the octets are there and no frame can be read from them",
             errors,
         )
@@ -644,7 +609,6 @@ def _counters(link: _Link) -> Iterator[Finding]:
         places = link.get(("unknown", name))
         if places is None:
             continue
-        word = name.replace("_", "-")
         known = link.get(("known", name))
         if known is None:
             until = "never known in this trace"
@@ -655,7 +619,7 @@ def _counters(link: _Link) -> Iterator[Finding]:
         because = _UNTIL.get(name, "a frame tells it")
         yield _found(
             "counter",
-            f"{word} at {places.rows:,} of {link.rows('frame'):,} rows",
+            f"{spec_name(name)} at {places.rows:,} of {link.rows('frame'):,} rows",
             f"it cannot be known until {because}; {until}",
             places,
         )
@@ -664,11 +628,10 @@ def _counters(link: _Link) -> Iterator[Finding]:
 def _waiting(link: _Link, sender: str | None) -> Finding:
     stated = link.rows("stated")
     if stated:
-        times = "once" if stated == 1 else f"{stated:,} times"
         return _found(
             "waiting",
             f"whether messages waited at the {sender or 'sender'} at any one moment",
-            f"the sender has told `available` {times}, which is true only when it is sent;"
+            f"the sender has told `available` {times(stated)}, which is true only when it is sent;"
             " between, a transfer that follows a grant at once is the only sign",
         )
     return _found(

@@ -7,7 +7,6 @@ import csv
 import dataclasses
 import json
 import os
-import shlex
 import sys
 import textwrap
 from collections.abc import Iterable
@@ -30,7 +29,7 @@ from .console import (
     say,
     table,
 )
-from .places import refuse_capture
+from .places import refuse_capture, show_command
 
 NAME = "analyze"
 HELP = "ask a trace a question: credit, stalls, windows, grants, latency, ..."
@@ -222,7 +221,7 @@ def _advice(rows: Iterable[dict[str, Any]], answer: Answer, arguments: argparse.
         print(one_line(f"{run}{key.name}"))
         print(f"    {row['advice']}")
         if row["longest_seq"] is not None:
-            print(f"    {_show(arguments.trace, row['run'], row['longest_seq'])}")
+            print(f"    {show_command(arguments.trace, row['run'], row['longest_seq'])}")
     if len(links) > len(shown):
         print(f"... and {len(links) - len(shown):,} more links; --rows 0 shows all")
     print(f"summary: {answer.by}; --numbers shows counts and microseconds")
@@ -259,13 +258,9 @@ def _opened(row: dict[str, Any], arguments: argparse.Namespace) -> str | None:
     if arguments.question == "compare":
         side = _larger(row)
         trace = arguments.other if side == "right" else arguments.trace
-        return _show(trace, row[f"{side}_run"], row[f"{side}_seq"]) if side else None
+        return show_command(trace, row[f"{side}_run"], row[f"{side}_seq"]) if side else None
     seq = row.get("seq", row.get("worst_seq"))
-    return None if seq is None else _show(arguments.trace, row["run"], seq)
-
-
-def _show(trace: str, run: str, seq: int) -> str:
-    return shlex.join(["workbench", "show", trace, "--run", run, "--at", str(seq)])
+    return None if seq is None else show_command(arguments.trace, row["run"], seq)
 
 
 def _larger(row: dict[str, Any]) -> str | None:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from .console import WRONG_USAGE, CommandError, one_line, suggestion
+from .console import WRONG_USAGE, CommandError, add_many, one_line, suggestion
 
 if TYPE_CHECKING:
     import argparse
@@ -29,26 +30,21 @@ def scenario_named(name: str) -> Any:
     """
     from workbench.scenarios import registry
 
-    if name not in registry.names():
-        raise CommandError(
-            f"no scenario {_shown(name)}{suggestion(name, registry.names())}", WRONG_USAGE
-        )
-    return registry.get(name)
+    return _named("scenario", name, registry)
 
 
 def preset_named(name: str) -> Any:
-    """The preset of that name.
-
-    Raises:
-        CommandError: if there is none; the text names the nearest.
-    """
+    """The preset of that name; raises as `scenario_named`."""
     from workbench import presets
 
-    if name not in presets.names():
-        raise CommandError(
-            f"no preset {_shown(name)}{suggestion(name, presets.names())}", WRONG_USAGE
-        )
-    return presets.get(name)
+    return _named("preset", name, presets)
+
+
+def _named(what: str, name: str, registry: ModuleType) -> Any:
+    if name not in registry.names():
+        near = suggestion(name, registry.names())
+        raise CommandError(f"no {what} {_shown(name)}{near}", WRONG_USAGE)
+    return registry.get(name)
 
 
 def preset_configured(name: str, texts: Iterable[str]) -> Any:
@@ -79,14 +75,11 @@ def preset_configured(name: str, texts: Iterable[str]) -> Any:
 
 def add_config(parser: argparse.ArgumentParser) -> None:
     """The option that changes settings of RabbitMQ's."""
-    parser.add_argument(
-        "--config",
-        action="append",
-        default=[],
-        metavar="NAME=N",
-        help="a setting of RabbitMQ's by its own name, such as max_link_credit=50 or"
-        " vm_memory_high_watermark=64MB; may be given several times",
-    )
+    add_many(
+        parser, "--config", "NAME=N",
+        "a setting of RabbitMQ's by its own name, such as max_link_credit=50 or"
+        " vm_memory_high_watermark=64MB",
+    )  # fmt: skip
 
 
 def settings(texts: Iterable[str], parameters: Iterable[Any], owner: str) -> dict[str, Any]:

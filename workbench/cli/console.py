@@ -32,6 +32,24 @@ def add_run(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--run", metavar="NAME", help="which run, where the trace holds several")
 
 
+def add_many(
+    parser: argparse.ArgumentParser, option: str, value: str, about: str, dest: str | None = None
+) -> None:
+    """An option that may be given several times.
+
+    Args:
+        parser: takes it.
+        option: its name, `--queue`.
+        value: what stands for its value in the help.
+        about: what it is for.
+        dest: the attribute that has the list, if it is not the option's name.
+    """
+    parser.add_argument(
+        option, action="append", default=[], metavar=value, dest=dest or option.strip("-"),
+        help=f"{about}; may be given several times",
+    )  # fmt: skip
+
+
 def add_port(parser: argparse.ArgumentParser, about: str) -> None:
     """The option that names a TCP port."""
     parser.add_argument("--port", type=_port, metavar="N", help=about)

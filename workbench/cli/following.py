@@ -17,7 +17,6 @@ import hashlib
 import json
 import os
 import re
-import shlex
 import sys
 import time
 from collections.abc import Iterable, Iterator
@@ -35,7 +34,7 @@ from workbench.trace.words import duration
 
 from .asking import PLAIN, SPARK
 from .console import DONE, WRONG_USAGE, CommandError, one_line, say
-from .places import is_capture
+from .places import is_capture, show_command
 
 __all__ = ["Follower", "follow"]
 
@@ -521,8 +520,7 @@ def _name(row: dict[str, Any]) -> str:
 def _stall(row: dict[str, Any], folder: str) -> str:
     opened = ""
     if Path(folder).is_dir():
-        words = ["workbench", "show", folder, "--run", row["run"], "--at", str(row["seq"])]
-        opened = f"  {shlex.join(words)}"
+        opened = f"  {show_command(folder, row['run'], row['seq'])}"
     lasted = duration(row["end_us"] - row["start_us"])
     over, wait = ("", "wait") if row["lasts"] else ("over: ", "waited")
     return (

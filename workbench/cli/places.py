@@ -51,6 +51,11 @@ def output_file(text: str, suffixes: Sequence[str], inputs: Iterable[str] = ()) 
     return path
 
 
+def show_command(trace: str, run: str, seq: int) -> str:
+    """The command that opens a row of a trace."""
+    return shlex.join(["workbench", "show", trace, "--run", run, "--at", str(seq)])
+
+
 @contextmanager
 def aside() -> Iterator[Path]:
     """A folder for a while. What a killed process has left of one goes, when it is a day old."""

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from .choosing import add_config, preset_configured, scenario_named, settings
-from .console import WRONG_USAGE, CommandError, Progress, say, suggestion
+from .console import WRONG_USAGE, CommandError, Progress, add_many, say, suggestion
 from .places import output_file
 
 NAME = "run"
@@ -45,22 +45,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--preset", metavar="P", help="default numbers (the scenario's own)")
     add_config(parser)
-    parser.add_argument(
-        "--set",
-        action="append",
-        default=[],
-        metavar="NAME=VALUE",
-        dest="settings",
-        help="a parameter; may be given several times",
-    )
-    parser.add_argument(
-        "--act",
-        action="append",
-        default=[],
-        metavar="[SEQ:]NAME[:ARG=VALUE,...]",
-        dest="acts",
-        help="a learner's action; may be given several times, in the order in which they happen",
-    )
+    add_many(parser, "--set", "NAME=VALUE", "a parameter", "settings")
+    about = "a learner's action, in the order in which they happen"
+    add_many(parser, "--act", "[SEQ:]NAME[:ARG=VALUE,...]", about, "acts")
     parser.add_argument(
         "--code", metavar="CODE", help="play the run of a share code; - reads it from stdin"
     )

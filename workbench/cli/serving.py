@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from .choosing import add_config, preset_configured
-from .console import WRONG_USAGE, CommandError, say
+from .console import WRONG_USAGE, CommandError, add_many, say
 from .holding import hold_by_hand
 
 NAME = "serve"
@@ -71,14 +71,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--preset", metavar="P", help="default numbers (spec)")
     add_config(parser)
-    parser.add_argument(
-        "--queue",
-        action="append",
-        default=[],
-        metavar="NAME",
-        dest="queues",
-        help="a queue that is there from the beginning; may be given several times",
-    )
+    add_many(parser, "--queue", "NAME", "a queue that is there from the beginning", "queues")
     parser.add_argument(
         "--forward", metavar="TARGET", help="pass on to this broker: host:port or amqps://host:port"
     )
@@ -89,14 +82,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--hold", action="store_true", help="hold the frames of new connections for your hand"
     )
     parser.add_argument("--trace", metavar="DIR", help="keep the trace in this folder")
-    parser.add_argument(
-        "--user",
-        action="append",
-        default=[],
-        metavar="NAME:PASSWORD",
-        dest="users",
-        help="who may connect with SASL PLAIN, and nobody else; may be given several times",
-    )
+    about = "who may connect with SASL PLAIN, and nobody else"
+    add_many(parser, "--user", "NAME:PASSWORD", about, "users")
     parser.add_argument(
         "--tls", nargs=2, metavar=("CERT", "KEY"), help="PEM files of a certificate and its key"
     )

@@ -6,7 +6,7 @@ import argparse
 import json
 from dataclasses import asdict
 
-from .console import add_format, say, table
+from .console import add_format, add_many, say, table
 from .places import output_file
 
 NAME = "snapshot"
@@ -27,7 +27,7 @@ users are left out; the password is sent to the broker, and kept nowhere.
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """What `snapshot` takes."""
     parser.add_argument("url", metavar="URL", help="amqp://user:password@host:port/virtual-host")
-    parser.add_argument("--queue", action="append", default=[], metavar="NAME", dest="queues")
+    add_many(parser, "--queue", "NAME", "a queue that is asked for over AMQP", "queues")
     parser.add_argument(
         "--http",
         default="",

@@ -52,15 +52,12 @@ def is_proton_log(head: bytes) -> bool:
 class _Logged:
     """One connection of the log."""
 
-    name: str
+    report: ConnectionReport
     logger_is_client: bool
     observer: ConnectionObserver = field(default_factory=ConnectionObserver)
     closed: bool = False
     headers: set[tuple[str, str]] = field(default_factory=set)
-    frames: dict[str, int] = field(default_factory=lambda: {CLIENT: 0, BROKER: 0})
     unknown: set[str] = field(default_factory=set)
-    assumptions: list[str] = field(default_factory=list)
-    problems: list[str] = field(default_factory=list)
 
 
 class ProtonLog:
@@ -98,11 +95,11 @@ class ProtonLog:
         try:
             item, body, cut = _item(rest, int(match["channel"] or 0))
         except (NotationError, RebuildError) as error:
-            connection.problems.append(f"line {number}: {error}")
+            connection.report.problems.append(f"line {number}: {error}")
             connection.observer.lost(from_client)
             return
         if cut:
-            connection.problems.append(
+            connection.report.problems.append(
                 f"line {number}: Proton cut it at 1,024 characters; fields behind the cut are null"
             )
         self._frame(connection, item, body, from_client)
@@ -113,13 +110,13 @@ class ProtonLog:
             (arrow, rest) in connection.headers or (connection.closed and rest in _HEADERS)
         )
         if connection is None or again:
-            connection = _Logged(f"c{len(self._connections) + 1}", _logger_is_client(arrow, rest))
+            connection = _begun(f"c{len(self._connections) + 1}", _logger_is_client(arrow, rest))
             self._connections.append(connection)
             self._by_pointer[pointer] = connection
             if rest not in _HEADERS:
                 connection.observer.lost(True)
                 connection.observer.lost(False)
-                connection.assumptions.append(
+                connection.report.assumptions.append(
                     "the log begins in the middle; its process is taken as the "
                     + ("client" if connection.logger_is_client else "broker")
                 )
@@ -131,34 +128,35 @@ class ProtonLog:
     def _frame(
         self, connection: _Logged, item: WireItem, body: int | None, from_client: bool
     ) -> None:
-        peer = CLIENT if from_client else BROKER
+        report = connection.report
+        peer, way = (CLIENT, report.from_client) if from_client else (BROKER, report.from_broker)
         if self.report.redacted and isinstance(item, Frame):
             item = Frame(item.channel, without_secret(item.performative))
         scope = connection.observer.see(item, from_client)
         connection.unknown.update(scope.unknown)
         frame = DecodedFrame(0, None, item, None, body)
         number = self._rows.count
-        self._rows.frame(frame_record(frame, scope, peer), AMQP_1_0, number, peer, connection.name)
-        connection.frames[peer] += 1
+        self._rows.frame(frame_record(frame, scope, peer), AMQP_1_0, number, peer, report.name)
+        way.frames += 1
 
     def finish(self) -> None:
         """The log is over."""
         for connection in self._connections:
-            found = ConnectionReport(
-                name=connection.name,
-                client="the logging process" if connection.logger_is_client else "its peer",
-                broker="its peer" if connection.logger_is_client else "the logging process",
-                protocol=AMQP_1_0,
-                imported=sum(connection.frames.values()) > 0,
-                assumptions=[*connection.assumptions, *connection.observer.assumptions],
-                problems=connection.problems,
-                links=link_reports(connection.observer),
-            )
-            found.from_client.frames = connection.frames[CLIENT]
-            found.from_broker.frames = connection.frames[BROKER]
+            found = connection.report
+            found.imported = found.from_client.frames + found.from_broker.frames > 0
+            found.assumptions += connection.observer.assumptions
+            found.links = link_reports(connection.observer)
             found.unknown = ["times, sizes of frames and octets: the log does not carry them"]
             found.unknown += sorted(name.replace("_", "-") for name in connection.unknown)
             self.report.connections.append(found)
+
+
+def _begun(name: str, logger_is_client: bool) -> _Logged:
+    client, broker = "the logging process", "its peer"
+    if not logger_is_client:
+        client, broker = broker, client
+    report = ConnectionReport(name=name, client=client, broker=broker, protocol=AMQP_1_0)
+    return _Logged(report, logger_is_client)
 
 
 def _logger_is_client(arrow: str, rest: str) -> bool:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import copy
 from collections import deque
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from workbench.trace.schema import OBSERVED, RECEIVED, Row, logged_by
@@ -61,10 +61,7 @@ class _Views:
         for peer in PEERS:
             counters = self.counters[peer]
             if counters.end.own != (peer in self.own):  # known only now
-                end = counters.end
-                counters.end = End(
-                    run=end.run, connection=end.connection, peer=peer, own=True, rows=()
-                )
+                counters.end = replace(counters.end, own=True)
             if peer in self.own:
                 mine = row.event != OBSERVED and logged_by(row) == peer
             else:

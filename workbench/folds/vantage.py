@@ -7,20 +7,18 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
+from workbench.trace import schema
 from workbench.trace.schema import (
     AMQP_1_0,
     BROKER,
     CLIENT,
     OBSERVED,
-    RECEIVED,
-    SENT,
     Row,
     logged_by,
     other_peer,
 )
 
 PEERS = (CLIENT, BROKER)
-_RANK = {OBSERVED: 0, SENT: 1, RECEIVED: 2}
 
 
 class LinkKey(NamedTuple):
@@ -98,13 +96,8 @@ def frames(rows: Iterable[Row], *protocols: str) -> list[Row]:
 
 
 def once(rows: Iterable[Row], *protocols: str) -> list[Row]:
-    """One row for each frame: the observed one, else the sent one, else the received one."""
-    best: dict[tuple[str, int | None], Row] = {}
-    for row in frames(rows, *protocols):
-        known = best.get((row.run, row.frame_id))
-        if known is None or _RANK[row.event] < _RANK[known.event]:
-            best[row.run, row.frame_id] = row
-    return sorted(best.values(), key=lambda row: (row.run, row.seq))
+    """One row for each of these frames; see `schema.once`."""
+    return schema.once(frames(rows, *protocols))
 
 
 def ends(rows: Iterable[Row], *protocols: str) -> list[End]:

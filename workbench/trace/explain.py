@@ -6,8 +6,9 @@ state just before the first of them.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from . import clauses, formulas
 from .fold import Change, Fold, Scope, State, Value, link_scope
@@ -46,6 +47,7 @@ REASONS: tuple[str, ...] = (
     AGREE,
 )
 _TURNS = {"alarm-set": ALARM, "alarm-clear": ALARM, "elect": ELECTED}
+_LINK = ("delivery_count", "link_credit")
 _CREDIT_RULES = (formulas.LINK_CREDIT, formulas.LINK_CREDIT_INITIAL)
 
 
@@ -204,26 +206,29 @@ def _formulas(moment: Moment) -> Iterator[Formula]:
         yield from _transfer(moment)
 
 
+def _numbers(counters: Mapping[str, Any], *names: str) -> tuple[int | None, ...]:
+    return tuple(_number(counters.get(name)) for name in names)
+
+
 def _link_flow(moment: Moment) -> Formula | None:
-    row, frame = moment.row, moment.frame
-    before, after = moment.before, moment.after
-    stated, credit = _number(frame.get("delivery_count")), _number(frame.get("link_credit"))
-    had, left = _number(before.get("link_credit")), _number(after.get("link_credit"))
-    counted = _number(before.get("delivery_count"))
+    row = moment.row
+    stated, credit = _numbers(moment.frame, *_LINK)
+    counted, had = _numbers(moment.before, *_LINK)
+    count, left = _numbers(moment.after, *_LINK)
     if moment.from_sender:
         if row.event == RECEIVED:
             if counted is None or had is None or stated is None:
                 return None
             return formulas.count_heard(counted, had, stated, left)
         if moment.flow is FlowWord.DRAIN_ANSWER and counted is not None and had is not None:
-            return formulas.drained(counted, had, _number(after.get("delivery_count")), left)
+            return formulas.drained(counted, had, count, left)
         return None
     if credit is None:
         return None
     if row.event == SENT:
         return formulas.delivery_limit(stated, credit) if stated is not None else None
     base = moment.initial if stated is None else stated
-    own = counted if counted is not None else _number(after.get("delivery_count"))
+    own = counted if counted is not None else count
     if base is None or own is None:
         return None
     if moment.aside:  # its counters are not those of this flow yet
@@ -249,27 +254,13 @@ def _session_flow(moment: Moment) -> Formula | None:
 
 
 def _transfer(moment: Moment) -> Iterator[Formula]:
-    row, before, after = moment.row, moment.before, moment.after
     if moment.first is not False and not moment.frame.get("aborted"):
-        found = formulas.transfer(
-            _number(before.get("delivery_count")),
-            _number(before.get("link_credit")),
-            _number(after.get("delivery_count")),
-            _number(after.get("link_credit")),
-        )
+        found = formulas.transfer(*_numbers(moment.before, *_LINK), *_numbers(moment.after, *_LINK))
         if found is not None:
             yield found
-    was, now = moment.session_before, moment.session_after
-    if row.event == RECEIVED:
-        found = formulas.transfer_in(
-            _number(was.get("next_incoming_id")), _number(now.get("next_incoming_id"))
-        )
-    else:
-        found = formulas.transfer_out(
-            _number(was.get("next_outgoing_id")),
-            _number(was.get("remote_incoming_window")),
-            _number(now.get("next_outgoing_id")),
-            _number(now.get("remote_incoming_window")),
-        )
+    incoming = moment.row.event == RECEIVED
+    names = ("next_incoming_id",) if incoming else ("next_outgoing_id", "remote_incoming_window")
+    tell = formulas.transfer_in if incoming else formulas.transfer_out
+    found = tell(*_numbers(moment.session_before, *names), *_numbers(moment.session_after, *names))
     if found is not None:
         yield found

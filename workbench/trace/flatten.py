@@ -164,12 +164,11 @@ def _composite(value: Any) -> Any:
         return found | {name: plain(inner) for name, inner in value.present().items()}
     if hasattr(value, "descriptor") and hasattr(value, "value"):
         return {"descriptor": plain(value.descriptor), "value": plain(value.value)}
-    for attribute in ("pairs", "items"):
-        pairs = getattr(value, attribute, None)
-        if attribute == "pairs" and pairs is not None:
-            return _map(pairs)
-        if isinstance(pairs, list | tuple):
-            return [plain(item) for item in pairs]
+    pairs, items = getattr(value, "pairs", None), getattr(value, "items", None)
+    if pairs is not None:
+        return _map(pairs)
+    if isinstance(items, list | tuple):
+        return [plain(item) for item in items]
     octets = getattr(value, "octets", None)
     if isinstance(octets, bytes):
         return {"binary": octets.hex()}

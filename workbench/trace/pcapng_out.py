@@ -19,7 +19,7 @@ from workbench.notebook import PlainError
 from workbench.trace.flatten import PROTOCOL_HEADER
 from workbench.trace.packet_out import Address, PcapngWriter, TcpTalk
 from workbench.trace.rebuild import RebuildError, item_of
-from workbench.trace.schema import CLIENT, FRAME_COLUMNS, OBSERVED, SENT, Row
+from workbench.trace.schema import CLIENT, FRAME_COLUMNS, Row, once
 from workbench.trace.whole import written_whole
 from workbench.trace.wire_items import codec_of
 
@@ -64,30 +64,17 @@ def export(rows: Sequence[Row], path: str | os.PathLike[str]) -> ExportResult:
         ExportError: there is no frame, a frame has neither octets nor fields enough, or the file
             cannot be written.
     """
-    frames = _one_row_per_frame(rows)
+    frames = [row for row in rows if row.is_frame and row.protocol in FRAME_COLUMNS]
+    for row in frames:
+        if row.connection is None or row.from_peer is None:
+            raise ExportError(f"row {row.seq}: a frame without connection or sender")
     if not frames:
         raise ExportError("the trace has no frames to export")
     try:
         with written_whole(path) as file:
-            return _write(frames, PcapngWriter(file))
+            return _write(once(frames), PcapngWriter(file))
     except OSError as error:
         raise ExportError(f"{path}: {error.strerror or error}") from None
-
-
-def _one_row_per_frame(rows: Sequence[Row]) -> list[Row]:
-    """Of every frame the observed row, else the sent one, else the received one."""
-    best = {OBSERVED: 0, SENT: 1}
-    chosen: dict[tuple[str, int | None], Row] = {}
-    for row in rows:
-        if not row.is_frame or row.protocol not in FRAME_COLUMNS:
-            continue
-        if row.connection is None or row.from_peer is None:
-            raise ExportError(f"row {row.seq}: a frame without connection or sender")
-        key = (row.run, row.frame_id)
-        had = chosen.get(key)
-        if had is None or best.get(row.event, 2) < best.get(had.event, 2):
-            chosen[key] = row
-    return sorted(chosen.values(), key=lambda row: (row.run, row.seq))
 
 
 def _write(frames: list[Row], writer: PcapngWriter) -> ExportResult:

@@ -33,7 +33,7 @@ from .fields import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
 SCHEMA_VERSION = "1.1"
 """Of a later one, such as `1.2`, the first number alone decides whether it can be read."""
@@ -43,6 +43,7 @@ _SPARK_SCHEMA = b"org.apache.spark.sql.parquet.row.metadata"
 # Events of frames: who logged it is the vantage.
 SENT, RECEIVED, OBSERVED = "sent", "received", "observed"
 FRAME_EVENTS: tuple[str, ...] = (SENT, RECEIVED, OBSERVED)
+_RANK = {OBSERVED: 0, SENT: 1, RECEIVED: 2}
 
 BLOCKED, UNBLOCKED = "connection.blocked", "connection.unblocked"
 """Kinds of frames by which a broker tells a client of AMQP 0-9-1 of an alarm, and of its end."""
@@ -305,6 +306,16 @@ def logged_by(row: Row) -> str:
     """The peer that logged the row of a frame, which is not `observed`."""
     author = str(row.from_peer)
     return author if row.event == SENT else other_peer(author)
+
+
+def once(frames: Iterable[Row]) -> list[Row]:
+    """One row for each frame: the observed one, else the sent one, else the received one."""
+    best: dict[tuple[str, int | None], Row] = {}
+    for row in frames:
+        known = best.get((row.run, row.frame_id))
+        if known is None or _RANK[row.event] < _RANK[known.event]:
+            best[row.run, row.frame_id] = row
+    return sorted(best.values(), key=lambda row: (row.run, row.seq))
 
 
 def _object(text: Any) -> dict[str, Any]:

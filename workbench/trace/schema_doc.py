@@ -15,7 +15,6 @@ from .schema import (
     INTERNAL_EVENTS,
     LEDGER_GROUPS,
     SCHEMA_VERSION,
-    STRUCT_COLUMNS,
     VERSION_KEY,
 )
 
@@ -40,9 +39,9 @@ def markdown() -> str:
         "",
         *_table(COLUMNS),
     ]
-    for name in STRUCT_COLUMNS:
-        column = next(column for column in COLUMNS if column.name == name)
-        lines += ["", f"### Fields of `{name}`", "", *_table(column.fields)]
+    for column in COLUMNS:
+        if column.fields:
+            lines += ["", f"### Fields of `{column.name}`", "", *_table(column.fields)]
     lines += [
         "",
         "The groups of `ledger`, which a row carries as far as its event touches them:",

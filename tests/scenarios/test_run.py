@@ -269,6 +269,21 @@ def test_branches_stay_and_can_be_gone_back_to(quiet: Run) -> None:
     ]
 
 
+def test_an_act_that_is_not_reached_yet_is_replaced(quiet: Run) -> None:
+    """It waits for the end of its row's clock event, whose further rows are before it, too."""
+    tree = Branches(quiet.act(quiet.start_seq, "grant", link_credit=3))
+    row = next(row for row in tree.run.rows if row.event == "deliver")
+    acted = row.seq + 2
+    assert tree.act(row.seq, "stop").rows[acted].event == "action"
+    for seq in (row.seq, acted - 1):
+        tree.select(1)
+        assert [act.name for act in tree.act(seq, "drain").actions] == ["grant", "drain"]
+    tree.select(1)
+    assert [act.name for act in tree.act(acted, "drain").actions] == ["grant", "stop", "drain"]
+    tree.select(0)
+    assert [act.name for act in tree.act(quiet.start_seq, "drain").actions] == ["drain"]
+
+
 def test_a_refused_act_makes_no_branch(quiet: Run) -> None:
     """The tree is as it was."""
     tree = Branches(quiet)

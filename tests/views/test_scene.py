@@ -396,6 +396,7 @@ def test_a_branch_is_what_it_does_not_share():
         for together, single in pairs:
             assert together["lines"] == single["lines"]
             assert together["counters"] == single["counters"]
+            assert together["off"] == single["off"]
     assert doc["branches"][1]["keeps"] == fork + 1
     assert [act["label"] for act in doc["branches"][1]["acts"]] == ["grant 9"]
     mine = {frame["id"] for frame in doc["branches"][1]["frames"]}

@@ -155,13 +155,18 @@ def test_at_a_step_before_its_own_act_a_branch_is_its_parent(racing):
     assert reply["branch"]["parent"] == 1
 
 
-def test_a_branch_is_named_by_its_own_act_alone():
-    """Where the run as given has one at the same row, that is not the learner's."""
+def test_an_act_takes_the_place_of_the_given_one_that_is_not_shown_yet():
+    """At the first step nothing has been done; where the given act is shown, it stays."""
     begun = run("credit", parameters={"messages": 4})
     widget = StageWidget(begun.act(begun.start_seq, "grant", link_credit=2))
     reply = act(widget, "grant", 3, step=widget.cursor)
-    assert [one["label"] for one in reply["branch"]["acts"]] == ["grant 2", "grant 3"]
+    assert [one["label"] for one in reply["branch"]["acts"]] == ["grant 3"]
     assert reply["branch"]["label"] == "grant 3"
+    assert [str(one) for one in widget.branches.run.actions] == ["grant(link_credit=3)"]
+    widget.branches.select(0)
+    reply = act(widget, "publish", 1, step=widget.cursor + 1)
+    assert reply["branch"]["label"] == "publish 1"
+    assert [one.name for one in widget.branches.run.actions] == ["grant", "publish"]
 
 
 def test_a_frame_is_called_as_the_picture_calls_it():

@@ -40,14 +40,18 @@ class Branches:
         return self.runs[self.current]
 
     def act(self, after_seq: int, name: str, **arguments: Any) -> Run:
-        """Act in the current branch; the new branch becomes the current one.
+        """Act at a row of the current branch; the new branch becomes the current one.
+
+        It takes the place of all that was done later. It begins in the branch that the row is from,
+        so that a branch which is acted in before its own act is shown stays beside the new one.
 
         Raises:
             ActionError: if the act is not legal then; the current branch stays.
         """
-        run = self.run.act(after_seq, name, **arguments)
+        parent = self.owner(self.current, after_seq)
+        run = self.runs[parent].until(after_seq).act(after_seq, name, **arguments)
         self.runs.append(run)
-        self._parents.append(self.current)
+        self._parents.append(parent)
         self.current = len(self.runs) - 1
         return run
 

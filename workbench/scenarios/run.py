@@ -102,6 +102,13 @@ class Run:
         kept = tuple(action for action in self.actions if action.after_seq <= after_seq)
         return self._with((*kept, Action(after_seq=after_seq, name=name, arguments=checked)))
 
+    def until(self, seq: int) -> Run:
+        """This run without the acts that a reader of its rows up to this one has not come to."""
+        rows = (row.seq for row in self.rows if row.event == "action")
+        told = zip(self.actions, rows, strict=True)
+        kept = tuple(action for action, row in told if row <= seq)
+        return self if kept == self.actions else self._with(kept)
+
     def act_each(self, names: Iterable[str | tuple[str, Mapping[str, Any]]]) -> Run:
         """Act at the end, again and again: each act when the one before has come to rest.
 
@@ -147,8 +154,8 @@ class Run:
         return self.act(self.last, name, **arguments)
 
     def legal(self, after_seq: int) -> dict[str, str | None]:
-        """For every act: None if it is possible after that row, else why not."""
-        world = self.world_at(after_seq)
+        """For every act: None if it is possible `until` that row and after it, else why not."""
+        world = self.until(after_seq).world_at(after_seq)
         return {spec.name: _refusal(world, spec) for spec in self.scenario.actions}
 
     def legal_each(self) -> list[dict[str, str | None]]:
@@ -223,7 +230,7 @@ class Run:
         while True:
             while pending and pending[-1].after_seq < len(rows):
                 if watch is not None:
-                    watch(world, pending[-1].after_seq)
+                    watch(world, len(rows))
                 self._apply(world, pending.pop())
             if watch is not None:
                 watch(world, len(rows))

@@ -660,10 +660,6 @@ class SceneMaker:
         if parent is not None and first:
             before = strip.states[keeps - 1] if keeps else {}
             state = changes(before, strip.states[keeps])
-            # At the step that both share, what is legal next in the branch is not so in its parent.
-            there = self.strip(parent).states[keeps - 1] if keeps else {}
-            if off := changes(there.get("off", {}), strip.states[keeps].get("off", {})):
-                state["off"] = off
             told = {key: value for key, value in first[0].items() if key not in _STATE}
             first = [told | state, *first[1:]]
         rows = strip.walk.rows
@@ -672,10 +668,7 @@ class SceneMaker:
             for place, row in enumerate(rows)
             if row.event == "action" and place >= keeps
         ]
-        label = say("scene.as-given")
-        if parent is not None:
-            # The last is what made the branch; the run as given may have acts of its own there.
-            label = acts[-1]["label"] if acts else self.branches.label(number)
+        label = say("scene.as-given") if parent is None else acts[0]["label"]
         return {
             "id": number,
             "parent": parent,

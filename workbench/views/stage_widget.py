@@ -234,8 +234,6 @@ class StageWidget(Still, anywidget.AnyWidget):
         """Act after a step of a branch; gives the number of the branch that comes of it."""
         if not 0 <= branch < len(self.branches.runs):
             raise ActionError(say("stage.no-branch", number=branch))
-        # What is shown before a branch's own act is its parent's: nothing is done there yet.
-        branch = self.branches.owner(branch, step)
         strip = self._maker.strip(branch)
         if strip.deeds is None:
             raise ActionError(say("stage.recorded"))

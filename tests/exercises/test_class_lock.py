@@ -12,6 +12,7 @@ from workbench.exercises.predict import PredictionView
 from workbench.exercises.progress import Progress
 from workbench.exercises.question import Prediction, Question, Solution
 from workbench.exercises.recall_view import RecallView
+from workbench.exercises.watchers import Watchers
 from workbench.exercises.working_copies import make_copies
 
 
@@ -79,6 +80,17 @@ def test_a_code_typed_in_another_cell_takes_back_that_a_question_is_locked(view)
     assert "You say: 7" in view.line.value
     class_code(section_code("01", 1))
     assert "You say: 7" in view.line.value
+
+
+def test_a_code_entered_in_another_notebook_is_said_to_count_here(view, monkeypatch):
+    """Nothing of another kernel reaches what stands here; the button that it names looks again."""
+    assert "in another notebook, press Commit again" in view.line.value
+    monkeypatch.setattr(class_lock, "watchers", Watchers())
+    class_code(section_code("01", 4))
+    view.commit.click()
+    assert view.prediction.answer == 7
+    assert view.locked.children == ()
+    assert "in another notebook, press Commit again" in str(obstacle("01/rabbit-flows"))
 
 
 def test_the_code_is_typed_in_a_lessons_card(home):

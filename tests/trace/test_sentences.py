@@ -487,6 +487,22 @@ def test_an_action_is_told_with_its_arguments():
     columns = {"kind": "grant", "details": {"extra_json": extra(arguments={"link_credit": 3})}}
     hand.internal("action", "client:receiver", **columns)
     assert last(hand).sentence == "You act: grant, link-credit 3."
+
+
+@pytest.mark.parametrize(
+    ("kind", "given", "told"),
+    [
+        ("hold", {"frame_id": 14}, "hold, frame 14"),
+        ("set_latency", {"latency_us": 3000}, "set latency, latency 3 ms"),
+        ("slow_disk", {"fsync_us": 2500, "node": "n2"}, "slow disk, fsync 2.5 ms, node n2"),
+    ],
+)
+def test_an_action_is_told_in_a_reader_s_words(kind, given, told):
+    """No name and no unit that stands in code alone."""
+    hand = Hand()
+    columns = {"kind": kind, "details": {"extra_json": extra(**given)}}
+    hand.internal("action", "learner", **columns)
+    assert last(hand).sentence == f"You act: {told}."
     assert last(hand).reasons[0] == "action"
 
 

@@ -25,7 +25,7 @@ from .sentences_message import disposition, transfer
 from .sentences_paging import paging_sentence
 from .sentences_quorum import quorum_sentence
 from .story import Moment
-from .words import spec_name, value_text, visible
+from .words import in_words, spec_name, value_text, visible
 
 say = partial(phrase, "steps")
 part = partial(piece, "steps")
@@ -246,7 +246,7 @@ def _details(row: Row, *, counted: bool) -> list[str]:
         if name == "direction" and known(f"way.{value}")
         else say(f"detail.{name}", n=value)
         if known(f"detail.{name}")
-        else f"{visible(spec_name(str(name)))} {value_text(value)}"
+        else " ".join(in_words(visible(str(name)), value))
         for name, value in extra.items()
         if value is not None and not (name == "count" and counted) and name != "ram"
     ]

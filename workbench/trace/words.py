@@ -55,6 +55,13 @@ def spec_name(name: str) -> str:
     return name.replace("_", "-")
 
 
+def in_words(name: str, value: object) -> tuple[str, str]:
+    """A value and what it is called, for a reader: of `latency_us`, 3000 `latency`, `3 ms`."""
+    if name.endswith("_us") and isinstance(value, int):
+        return spec_name(name.removesuffix("_us")), f"{value / 1000:g} ms"
+    return spec_name(name), value_text(value)
+
+
 def number(value: int) -> str:
     """A number with a proper minus sign."""
     return f"{MINUS}{-value}" if value < 0 else str(value)

@@ -32,11 +32,11 @@ from workbench.trace.gates import SENDER_OF
 from workbench.trace.schema import AMQP_0_9_1, AMQP_0_10, AMQP_1_0, BROKER, CLIENT, Row
 from workbench.trace.sentences_hops import process_words
 from workbench.trace.sentences_paging import RAM_TARGET
-from workbench.trace.words import spec_name, value_text, visible
+from workbench.trace.words import in_words, visible
 
 from . import theme
 from .frames import fields_of, summary
-from .scene_acts import IN_MS, Deed, Deeds
+from .scene_acts import Deed, Deeds
 from .scene_chain import STORE, ChainPicture
 from .scene_channel import ChannelPicture
 from .scene_gauge import GaugePicture, SubscriberPicture, sends_messages
@@ -335,7 +335,10 @@ class Strip:
         number = self._on_disc(row)
         if self.beside is not None:
             remark = f"{remark} {self.beside.told(row.seq, theirs=self.theirs)}".strip()
-        sentence = " ".join(filter(None, [told.sentence or row.event, number, remark]))
+        sentence = told.sentence or row.event
+        if "frame_id" in row.extra:  # of a hand that holds a frame or lets it go
+            sentence = self.by_name(sentence)
+        sentence = " ".join(filter(None, [sentence, number, remark]))
         step: Doc = {"t": self.walk.times[self.walk.place]}
         if self._is_slice:
             step["row"] = row.seq
@@ -354,15 +357,10 @@ class Strip:
             step["mine"] = True
         return step | state
 
-    @property
-    def names(self) -> dict[str, str]:
-        """What the picture calls its frames, by their ids."""
-        return {doc["id"]: doc.get("short", doc["name"]) for _, doc in self.frames}
-
     def by_name(self, text: str) -> str:
         """A text in which frames are called as in the picture, which shows no id."""
-        names = self.names
-        return re.sub(r"\bframe (\d+)", lambda found: names.get(found[1], found[0]), text)
+        names = {doc["id"]: doc.get("short", doc["name"]) for _, doc in self.frames}
+        return re.sub(r"(?i)\bframe (\d+)", lambda found: names.get(found[1], found[0]), text)
 
     def parted(self, keeps: int) -> list[Doc]:
         """Frames that a branch has for itself which shares so many steps with its parent."""
@@ -664,7 +662,7 @@ class SceneMaker:
             first = [told | state, *first[1:]]
         rows = strip.walk.rows
         acts = [
-            {"t": strip.walk.times[place], "label": act_words(row, strip.names)}
+            {"t": strip.walk.times[place], "label": strip.by_name(act_words(row))}
             for place, row in enumerate(rows)
             if row.event == "action" and place >= keeps
         ]
@@ -682,28 +680,19 @@ class SceneMaker:
         }
 
 
-def act_words(row: Row, frames: Mapping[str, str] | None = None) -> str:
-    """An act of the learner's in a few words: `grant 4`, `accept 1, queue q1`, `hold transfer 2`.
-
-    Args:
-        row: the act's.
-        frames: what frames are called, by their ids.
-    """
-    given = {
-        name: way_of(value) if name == "direction" and value
-        else f"{value / 1000:g} ms" if name in IN_MS
-        else value
-        for name, value in row.extra.items()
-    }  # fmt: skip
-    if given.get("frame_id") is not None:
-        number = given["frame_id"]
-        given = {"frame": (frames or {}).get(str(number), number)}
-    first, *rest = given.items() or [("", "")]
-    told = [(spec_name(name), value) for name, value in rest if value not in (0, None, "")]
+def act_words(row: Row) -> str:
+    """An act of the learner's in a few words: `grant 4`, `accept 1, queue q1`, `hold frame 14`."""
+    done = str(row.kind or "").replace("_", " ")
+    if (frame := row.extra.get("frame_id")) is not None:
+        return f"{done} frame {frame}"
+    (_, first), *rest = [
+        ("direction", way_of(value)) if name == "direction" and value else in_words(name, value)
+        for place, (name, value) in enumerate(row.extra.items())
+        if not place or value not in (0, None, "")
+    ] or [("", "")]
     # Names of one letter are those of two ends, which their values tell.
-    more = [f"{name if len(name) > 1 else ''} {value_text(value)}".lstrip() for name, value in told]
-    done = f"{str(row.kind or '').replace('_', ' ')} {first[1]}".rstrip()
-    return visible(", ".join([done, *more]), 60)
+    more = [f"{name if len(name) > 1 else ''} {value}".lstrip() for name, value in rest]
+    return visible(", ".join([f"{done} {first}".rstrip(), *more]), 60)
 
 
 def scene(

@@ -964,6 +964,18 @@ def test_a_branch_of_the_timeline_shows_the_focus_and_is_easily_hit(opened):
     assert branch.bounding_box()["height"] >= 16
 
 
+@pytest.mark.parametrize("width", [1200, 830, 620, 619, 466, 380])
+def test_the_list_of_many_branches_leaves_room_for_the_timeline(opened, width):
+    """A hand still finds a time on it, in whatever page."""
+    page = opened("credit", width=width, reduced_motion="reduce")
+    branch = branch_of(scene_of("credit"))
+    for number in range(1, 9):
+        reply(page, {"type": "branch", "branch": branch | {"id": number}})
+    assert page.get_by_role("combobox").locator("option").count() == 9
+    assert page.locator(".wst-line").bounding_box()["width"] >= width / 4
+    assert page.evaluate(CUT_OFF) == {}
+
+
 def test_frames_on_a_short_wire_stand_apart(opened):
     """Of three that were sent at once to a leader; what has no room waits unseen."""
     page = opened(scenes.scene(run("quorum", parameters={"messages": 3})))

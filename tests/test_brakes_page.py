@@ -32,6 +32,23 @@ def test_a_changed_number_changes_its_cell_and_no_other():
     assert brakes.cells(presets.get("qpid-cpp"))[0] == "–"
 
 
+def test_a_release_without_quorum_queues_has_no_soft_limit():
+    """They came with 3.8.0, and so did the limit: 3.5.5 held by credit and by its store alone."""
+    columns = [one for one, *_ in brakes.COLUMNS]
+    told = {
+        name: brakes.cells(presets.get(name))[columns.index("soft limit of quorum queues")]
+        for name in ("rmq2.0", "rmq3.5.5", "rmq3.8.3", "rmq3.8.4", "blog2024", "rmq4.3")
+    }
+    assert told == {
+        "rmq2.0": "–",
+        "rmq3.5.5": "–",
+        "rmq3.8.3": "256 commands pending",
+        "rmq3.8.4": "32 commands pending",
+        "blog2024": "32 commands pending",
+        "rmq4.3": "32 commands pending",
+    }
+
+
 def test_every_preset_has_its_line():
     """Those that are added later too."""
     for name in presets.names():

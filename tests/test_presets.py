@@ -56,7 +56,10 @@ def test_the_specifications_own_limits_hold() -> None:
 
 
 def test_blog2024_is_rmq40_with_the_article_s_set_up_and_nothing_else() -> None:
-    """What differs is cited from the article, measured or declared ours: no rule of the broker."""
+    """What differs is cited from the article, measured or declared ours: no rule of the broker.
+
+    One setting is that of the article's release: 4.0.0-beta.6 came before the higher watermark.
+    """
     blog, base = presets.get("blog2024"), presets.get("rmq4.0")
     differs = {
         item.name: getattr(blog, item.name)
@@ -80,6 +83,7 @@ def test_blog2024_is_rmq40_with_the_article_s_set_up_and_nothing_else() -> None:
         "node_latency_us": 0,
         "wire_latency_us": 0,
         "message_bytes": 12,
+        "memory_high_watermark": 0.4,
     }
     sources = {number.name: number.source for number in presets.describe(blog)}
     for name in differs:
@@ -206,6 +210,26 @@ def test_credit_between_processes_by_release() -> None:
     assert (tuned.process_regrant_after, tuned.store_regrant_after) == (100, 250)
     with pytest.raises(ValueError, match=r"RabbitMQ 2\.0\.0 count no credit; legal: .* rmq3\.5\.5"):
         presets.configured(presets.get("rmq2.0"), {"credit_flow_default_credit": 400})
+
+
+def test_the_memory_alarm_by_release() -> None:
+    """Above which part of the memory, and whose: 95 in 100 of the machine's; 40; from 4.0 on 60."""
+    assert {
+        name: (preset.memory_high_watermark, preset.memory_counts)
+        for name in presets.names()
+        if (preset := presets.get(name)).conduct == presets.RABBITMQ
+    } == {
+        "rmq1.5": (0.95, "machine"),
+        "blog2008": (0.95, "machine"),
+        "rmq1.8": (0.4, "used"),
+        "rmq2.0": (0.4, "used"),
+        "rmq3.5.5": (0.4, "used"),
+        "rmq3.8.3": (0.4, "resident"),
+        "rmq3.8.4": (0.4, "resident"),
+        "blog2024": (0.4, "resident"),  # 4.0.0-beta.6
+        "rmq4.0": (0.6, "resident"),
+        "rmq4.3": (0.6, "resident"),
+    }
 
 
 def test_e22_the_batch_of_positions_grew_and_went() -> None:

@@ -23,6 +23,9 @@ class Blog2024(RabbitMq40):
     title: str = "RabbitMQ 4.0 as the article measured it, August 2024"
     version: str = "4.0.0-beta.6"
 
+    memory_high_watermark: float = other(
+        0.4, "RabbitMQ vm_memory_high_watermark: 0.4 up to the article's 4.0.0-beta.6"
+    )
     fsync_us: int = other(
         6300,
         "article: at least 5 ms; its 0-9-1 connection was blocked about 80 times a second, and a"

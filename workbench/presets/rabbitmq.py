@@ -161,7 +161,7 @@ class RabbitMq384(RabbitMq40):
         ("x-cancel-on-ha-failover", ("classic", "quorum", "stream")),
     )
 
-    memory_high_watermark: float = other(0.4, "RabbitMQ vm_memory_high_watermark: 0.4 before 4.0")
+    memory_high_watermark: float = other(0.4, "RabbitMQ vm_memory_high_watermark: 0.4 in 3.x")
     max_message_size: int = other(134_217_728, "RabbitMQ max_message_size, 3.8")
     unknown_exchange_type: int = other(503, "rabbit_exchange.erl: check_type, 3.x")
     message_containers: bool = other(False, "rabbit_dead_letter.erl:make_msg, up to 3.12")
@@ -185,7 +185,7 @@ class RabbitMq383(RabbitMq384):
     title: str = "RabbitMQ 3.8.3"
     version: str = "3.8.3"
 
-    quorum_soft_limit: int = other(256, "RabbitMQ quorum_commands_soft_limit: 256 up to 3.8.3")
+    quorum_soft_limit: int = other(256, "RabbitMQ quorum_commands_soft_limit: 256, 3.8.0 to 3.8.3")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

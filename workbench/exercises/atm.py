@@ -3,7 +3,8 @@
 Kung and Morris, *Credit-Based Flow Control for ATM Networks* (IEEE Network, 1995): the node that
 sends counts the cells that it has sent (`Tx_Cnt`), the node that receives counts those that it has
 forwarded (`Fwd_Cnt`) and tells this count; with the buffer that it has set aside (`Buf_Alloc`) the
-sender reckons ``Crd_Bal = Buf_Alloc - (Tx_Cnt - Fwd_Cnt)``.
+sender reckons ``Crd_Bal = Buf_Alloc - (Tx_Cnt - Fwd_Cnt)``. The text of the paper was not to be
+had: this is read in the figure of RabbitMQ's article and in a lecture of Kung's.
 
 So that the comparison is a check and no play on words, the paper's counters are kept here as the
 paper keeps them: by counting cells (transfers) from 0, at each end, and never by looking at

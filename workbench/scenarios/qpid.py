@@ -114,7 +114,7 @@ def accept(
 def set_watermarks(
     world: World, queue: QueueName = QUEUES[0], *, stop: Stop, resume: Resume = 0
 ) -> None:
-    """Change a queue's watermarks: what the proposal wanted, and Qpid C++ never offered."""
+    """Change a queue's watermarks: what the proposal wanted, and Qpid C++ does not offer."""
     _queue(world, queue)
     try:
         thresholds = _thresholds(world, stop, resume, world.number("most"))

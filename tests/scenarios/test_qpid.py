@@ -8,6 +8,7 @@ import pytest
 
 from workbench import presets
 from workbench.frontends.amqp010 import thresholds_of
+from workbench.peers.client010 import Sender010
 from workbench.presets import AMQP_0_10
 from workbench.queues import FlowThresholds
 from workbench.scenarios import ActionError, ParameterError, run
@@ -75,6 +76,20 @@ def test_c2_a_producer_never_has_more_incomplete_than_its_window(window):
     assert flow(played).count <= 7 + window
 
 
+@pytest.mark.parametrize(("window", "before"), [(50, [12, 25, 38, 51]), (8, [2, 5, 8, 11, 14])])
+def test_c2_a_producer_asks_what_is_complete_every_quarter_of_its_window(window, before):
+    """Before the message beyond a quarter, as Qpid's C++ client, whose window is 50 by default."""
+    played = begun(put(before[-1] + 1), window=window, stop=0, resume=0)
+    sent = [
+        row.kind
+        for row in played.rows
+        if (row.connection, row.event, row.from_peer) == ("c1", "sent", "client")
+    ]
+    asked = [place for place, kind in enumerate(sent) if kind == "session.flush"]
+    assert [sent[:place].count("message.transfer") for place in asked] == before
+    assert Sender010("p").capacity == 50
+
+
 def test_c3_above_the_mark_nothing_is_told_to_be_complete():
     """The queue takes the eighth and the ninth; the broker tells of the first seven."""
     played = begun(put(9), window=4)
@@ -102,7 +117,10 @@ def test_c4_a_message_for_two_queues_completes_when_both_are_fine():
 
 
 def test_c5_without_a_word_the_marks_are_at_80_and_70_per_cent():
-    """Of the number that a queue may hold, and of its octets."""
+    """Of the number that a queue may hold, and of its octets: 100 MiB if it says nothing."""
+    assert thresholds_of(QPID, {}) == FlowThresholds(
+        max_size=104_857_600, stop_size=83_886_080, resume_size=73_400_320
+    )
     assert thresholds_of(QPID, {"qpid.max_count": 1000, "qpid.max_size": 10}) == FlowThresholds(
         max_count=1000, stop_count=800, resume_count=700, max_size=10, stop_size=8, resume_size=7
     )

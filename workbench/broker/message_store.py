@@ -11,8 +11,10 @@ A persistent message is confirmed when it is safe: written to the store, or in t
 queue, and synced. Store and queue sync what waits for it as soon as their mailbox is empty, and
 while it never is, the store after 25 ms and the queue after 200 ms (`next_state` of
 `rabbit_msg_store.erl` and `rabbit_amqqueue_process.erl`: a time-out of 0 beside the timer). What
-comes while a sync takes its time waits for the next. One that was consumed and acknowledged before
-is confirmed at once, and is not written any more.
+comes while a sync takes its time waits for the next. One for the store that was consumed and
+acknowledged before is confirmed at once, and is not written any more (`remove` and `blind_confirm`
+of `rabbit_msg_store.erl`); one in the index waits for its sync all the same, for there the
+acknowledgement is one entry more (`ack` and `notify_sync` of `rabbit_queue_index.erl`).
 """
 
 from __future__ import annotations
@@ -329,7 +331,7 @@ class QueueDisk:
     # -- what leaves ------------------------------------------------------------------------
 
     def gone(self, numbers: Iterable[int]) -> None:
-        """Messages have left the queue: what was not written need not be, and is confirmed."""
+        """Messages have left the queue: what a store has not written is confirmed without it."""
         if not (self._writes or self._unsafe or self.book):
             return  # as with most queues, and quickly
         for number in numbers:
@@ -338,7 +340,7 @@ class QueueDisk:
             write = self._writes.pop(number, None)
             if write is not None:
                 write.wanted = False
-            self._confirm(number)
+                self._confirm(number)
 
     def end(self) -> None:
         """The queue is deleted."""

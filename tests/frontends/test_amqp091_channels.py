@@ -785,6 +785,18 @@ def test_a_shared_prefetch_is_taken_for_a_private_one_by_4_3(arguments) -> None:
     assert len(client.bodies) == 10
 
 
+@pytest.mark.parametrize(
+    ("arguments", "came"), [({}, 2_010), (QUORUM, 2_000)], ids=["classic", "quorum"]
+)
+def test_without_a_prefetch_a_quorum_queue_holds_back_beyond_2000(arguments, came) -> None:
+    """`rabbit_fifo_client.erl`: UNLIMITED_PREFETCH_COUNT; a classic queue has no limit at all."""
+    rig, client, channel = ready(2_010, arguments=arguments)
+    consume(rig, channel)
+    assert len(client.bodies) == came
+    do(rig, channel, BasicAck(delivery_tag=7, multiple=True))
+    assert len(client.bodies) == min(came + 7, 2_010)
+
+
 def test_b19_without_acknowledgements_no_prefetch_holds_a_consumer() -> None:
     """Everything comes; what TCP does not take waits in the queue, but for 200 a channel."""
     rig, client, channel = ready(600, capacity=None)

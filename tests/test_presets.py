@@ -232,6 +232,27 @@ def test_the_memory_alarm_by_release() -> None:
     }
 
 
+def test_numbers_of_an_amqp_0_9_1_connection_by_release() -> None:
+    """frame-max: largest and least; channels; unsent for a channel; seconds it is shown in flow."""
+    assert {
+        name: (
+            preset.max_frame_size,
+            preset.frame_min_091,
+            preset.channel_max_091,
+            preset.unsent_limit,
+            preset.flow_shown_us / 1e6,
+        )
+        for name in presets.names(presets.AMQP_0_9_1)
+        if (preset := presets.get(name)).conduct == presets.RABBITMQ
+    } == {
+        **dict.fromkeys(("rmq1.5", "blog2008", "rmq1.8", "rmq2.0"), (131072, 4096, 0, 100, 5)),
+        "rmq3.5.5": (131072, 4096, 0, 200, 5),
+        **dict.fromkeys(("rmq3.8.3", "rmq3.8.4"), (131072, 4096, 2047, 200, 5)),
+        **dict.fromkeys(("rmq4.0", "blog2024"), (131072, 4096, 2047, 200, 0)),
+        "rmq4.3": (131072, 8192, 2047, 200, 0),
+    }
+
+
 def test_e22_the_batch_of_positions_grew_and_went() -> None:
     """2048 in 3.5.5, 4096 from 3.6.7 on, removed in 4.1; what it was for went with 3.x."""
     found = {

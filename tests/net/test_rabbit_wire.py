@@ -72,16 +72,24 @@ def test_the_idle_time_out_is_the_presets(raw_client, preset, told):
         assert raw_client(broker).open().amqp.remote_open.idle_time_out == 7_000
 
 
-@pytest.mark.parametrize(("preset", "opens"), [("spec", False), ("rmq4.3", True)])
-def test_rabbitmq_takes_an_open_of_more_than_512_octets(raw_client, preset, opens):
+@pytest.mark.parametrize(
+    ("preset", "size", "opens"),
+    [("spec", 512, True), ("spec", 513, False), ("rmq4.3", 8192, True), ("rmq4.3", 8193, False)],
+)
+def test_rabbitmq_takes_an_open_of_more_than_512_octets(raw_client, preset, size, opens):
     """Its first frames may have 8192; the specification's 512 [2.4.1]."""
     with LiveBroker(preset) as broker:
         client = raw_client(broker)
         client.amqp.send_open = lambda: None  # what is said instead comes below
         client.amqp.start()
         client.pump(lambda: client.kinds().count("protocol-header") == 2)
-        large = encode_value(Described(ULong(0x10), ["raw", "h" * 600]))
-        client.socket.sendall(framed(large))
+
+        def opening(host):
+            return framed(encode_value(Described(ULong(0x10), ["raw", "h" * host])))
+
+        large = opening(300 + size - len(opening(300)))
+        assert len(large) == size
+        client.socket.sendall(large)
         client.pump(lambda: "open" in client.kinds() or client.closed)
         client.pump(lambda: client.closed, timeout_s=0.2, strict=False)
         assert client.closed is not opens

@@ -209,3 +209,29 @@ def test_the_seed_decides_who_is_elected_when():
 
     assert elected(1) == elected(1)
     assert len({tuple(elected(seed)) for seed in range(6)}) > 3
+
+
+def test_an_election_time_out_is_100_ms_and_up_to_five_times_as_much_more():
+    """`ra_server_proc.erl`: DEFAULT_BROADCAST_TIME, DEFAULT_ELECTION_MULT."""
+    cluster, *_ = begun(draws=SeededDraws(1))
+    drawn = [cluster.election_us() for _ in range(2_000)]
+    assert 100_000 <= min(drawn) < 101_000
+    assert 599_000 < max(drawn) < 600_000
+
+
+def test_a_crash_is_seen_at_once_and_a_cut_after_a_second():
+    """A monitor's message, and the poll of aten; then the same election."""
+
+    def elected_us(act):
+        cluster, recorder, _ = begun(draws=SeededDraws(1))
+        act(cluster)
+        cluster.clock.run_until_rest()
+        return next(row.t_us for row in recorder.rows if row.event == "elect")
+
+    def cut_off(cluster):
+        for node in ("n2", "n3"):
+            cluster.cut("n1", node)
+
+    crashed, cut = elected_us(lambda cluster: cluster.crash("n1")), elected_us(cut_off)
+    assert crashed < 602_000
+    assert cut - crashed == pytest.approx(1_000_000, abs=1_000)

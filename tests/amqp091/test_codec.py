@@ -6,6 +6,7 @@ import random
 import amqp.basic_message
 import amqp.serialization
 import pamqp.commands
+import pamqp.exceptions
 import pamqp.frame
 import pika.frame
 import pytest
@@ -152,6 +153,13 @@ def test_what_pika_writes_is_read():
     found = one(pika.frame.Method(1, theirs).marshal()).payload
     assert found == QueueDeclare(queue="q", durable=True, arguments=found.arguments)
     assert plain(found.arguments) == plain(PLAIN_TABLE)
+
+
+def test_reply_codes_are_those_of_pamqp():
+    """Number by number, with the specification's names; and 200, which is no error."""
+    named = {code.value: code.name.replace("_", "-") for code in ReplyCode}
+    errors = {code: kind.name for code, kind in pamqp.exceptions.CLASS_MAPPING.items()}
+    assert named == {200: "REPLY-SUCCESS", **errors}
 
 
 def test_who_may_send_a_method_is_told_of_each():

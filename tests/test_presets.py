@@ -253,6 +253,21 @@ def test_numbers_of_an_amqp_0_9_1_connection_by_release() -> None:
     }
 
 
+def test_e20_e24_mirrors_and_messages_in_the_index_by_release() -> None:
+    """Below how many octets a message is kept in the index, since 3.5.0; mirrors, 2.6.0 to 3.13."""
+    found = {
+        name: (preset.index_embeds_below, preset.mirrors)
+        for name in presets.names()
+        if name.startswith("rmq")
+        for preset in [presets.get(name)]
+    }
+    assert found == {
+        **dict.fromkeys(("rmq1.5", "rmq1.8", "rmq2.0"), (0, False)),
+        **dict.fromkeys(("rmq3.5.5", "rmq3.8.3", "rmq3.8.4"), (4_096, True)),
+        **dict.fromkeys(("rmq4.0", "rmq4.3"), (4_096, False)),
+    }
+
+
 def test_e22_the_batch_of_positions_grew_and_went() -> None:
     """2048 in 3.5.5, 4096 from 3.6.7 on, removed in 4.1; what it was for went with 3.x."""
     found = {

@@ -204,8 +204,11 @@ def test_b8_the_wire_fills_and_the_client_s_writes_block() -> None:
     assert [later.apply(row) for row in rig.recorder.rows][-1] == "none"
 
 
-def test_e7_from_a_full_store_brakes_go_on_up_to_the_reader() -> None:
-    """Store, queue, channel, reader; and the grants of 3.5.5's pairs come the same way."""
+def test_e7_e8_from_a_full_store_brakes_go_on_up_to_the_reader() -> None:
+    """Store, queue, channel, reader; and the grants of 3.5.5's pairs come the same way.
+
+    Whoever is blocked has kept each of them, and lets all go when it is not blocked any more.
+    """
     rig = Rig091(RMQ355)
     _, channel = rig.channel()
     queue = declared(rig, channel)
@@ -220,8 +223,18 @@ def test_e7_from_a_full_store_brakes_go_on_up_to_the_reader() -> None:
         if (row.event, row.kind) == ("block", "credit-flow")
     ]
     assert blocks[-3:] == ["queue:q", "channel:c1/1", "reader:c1"]
+    blocked_until = len(rig.recorder.rows)
     rig.broker.stores.persistent.resume()
     rig.rest()
+    told = [(row.event, row.vantage) for row in rig.recorder.rows[blocked_until:]]
+    assert [one for one in told if one[0] in ("grant", "unblock")][:16] == [
+        ("grant", "store:persistent"),
+        *[("grant", "queue:q")] * 8,
+        ("unblock", "queue:q"),
+        *[("grant", "channel:c1/1")] * 4,
+        ("unblock", "channel:c1/1"),
+        ("unblock", "reader:c1"),
+    ]
     assert queue.queue.ready == 2_500
 
 

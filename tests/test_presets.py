@@ -144,7 +144,7 @@ def test_thresholds_follow_their_setting() -> None:
 @pytest.mark.parametrize(
     ("name", "settings", "telling"),
     [
-        ("spec", {"max_link_credit": 1}, "which preset spec is not"),
+        ("spec", {"max_link_credit": 1}, "preset spec is not RabbitMQ's"),
         ("rmq4.3", {"max_credit": 1}, "no setting 'max_credit' here; legal: max_link_credit"),
         ("rmq4.3", {"max_link_credit": 0}, "max_link_credit is 0; legal: 1 to 2147483647 messages"),
         ("rmq4.3", {"heartbeat": True}, "heartbeat is True; legal: 0 to 65535 s"),

@@ -211,7 +211,7 @@ def test_packets_too_short_to_read_are_not_taken_for_another_protocol(folder):
     with pytest.raises(CaptureError) as caught:
         import_capture(short)
     assert re.fullmatch(
-        r"short.pcapng: no AMQP 1.0 or AMQP 0-9-1 or AMQP 0-10 can be read in it: 1 TCP connection:"
+        r"short.pcapng: no AMQP 1.0, AMQP 0-9-1 or AMQP 0-10 can be read in it: 1 TCP connection:"
         r" 1 of an unknown protocol; \d+ packets kept only in part; capture whole"
         r" packets \(tcpdump -s 0\)",
         str(caught.value),
@@ -309,7 +309,7 @@ def other(talk: int, client: bytes, broker: bytes = b"") -> list[Burst]:
 @pytest.mark.parametrize(
     ("burst", "message"),
     [
-        (other(0, TLS, TLS), "no AMQP 1.0 or AMQP 0-9-1 or AMQP 0-10 in it: 1 TCP connection: 1"),
+        (other(0, TLS, TLS), "no AMQP 1.0, AMQP 0-9-1 or AMQP 0-10 in it: 1 TCP connection: 1"),
         (other(0, WEB), "1 of another protocol"),
         (other(0, TLS) + other(1, WEB), "2 TCP connections: 1 of another protocol, 1 of TLS"),
     ],

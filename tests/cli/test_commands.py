@@ -203,6 +203,7 @@ def test_an_existing_output_is_replaced(capsys, folder):
             2,
             "legal: latency_us from 1, or a preset with session_us",
         ),
+        (["--code", "", "-o", "t.parquet"], 1, "the share code is empty"),
         (["credit", "-o", "t.txt"], 2, "must end in .parquet"),
         (["credit", "-o", "nowhere/t.parquet"], 1, "there is no folder nowhere"),
         (["credit", "-o", "."], 1, "is a folder"),
@@ -280,6 +281,7 @@ def test_secrets_are_not_shown(capsys, made):
         (["run.parquet", "--at", "-1"], 2, "legal: 0 to "),
         (["run.parquet", "--at", "99999"], 2, "row 99999 is not in this trace"),
         (["run.parquet", "--run", "nobody"], 2, "no run 'nobody'"),
+        (["run.parquet", "--around", "3"], 2, "--around is for --at"),
         (["both.parquet", "--at", "3"], 2, "holds 2 runs; choose one with --run"),
     ],
 )
@@ -424,12 +426,12 @@ def test_a_slice_of_a_trace_that_lost_rows_holds_the_rows_that_were_asked_for(ca
 @pytest.mark.parametrize(
     ("argv", "code", "telling"),
     [
-        (["run.parquet", "-o", "t.docx"], 2, "must end in .html or .pcapng"),
+        (["run.parquet", "-o", "t.docx"], 2, "must end in .html, .pcapng or .py"),
         (["run.parquet", "-o", "nowhere/t.html"], 1, "there is no folder nowhere"),
         (
             ["run.parquet", "--from", "5", "--to", "2", "-o", "t.html"],
             2,
-            "steps 5 to 2: legal: 0 to",
+            "no rows from 5 to 2; legal: 0 to",
         ),
         (["run.parquet", "--from", "-3", "-o", "t.html"], 2, "legal: 0 to"),
         (["both.parquet", "-o", "t.html"], 2, "holds 2 runs; choose one with --run"),

@@ -119,6 +119,56 @@ sys.exit(main(["scenarios"]))
 """
 
 
+@pytest.mark.parametrize(
+    ("argv", "shut", "told"),
+    [
+        (["scenarios", "credit"], ">&-", ""),
+        (["explore"], ">&-", ""),
+        (["run", "--code", "-", "-o", "x.parquet"], "<&-", "the share code is empty"),
+    ],
+)
+def test_a_stream_that_is_closed_from_the_beginning_is_no_error(tmp_path, argv, shut, told):
+    """As under a scheduler that gives a command none: what was asked for is done."""
+    done = subprocess.run(
+        ["sh", "-c", f'"$@" {shut}', "sh", sys.executable, "-m", "workbench", *argv],
+        capture_output=True, text=True, timeout=60, cwd=tmp_path,
+        env=os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)},
+    )  # fmt: skip
+    assert "Traceback" not in done.stderr
+    assert told in done.stderr
+    assert done.returncode == (1 if told else 0)
+
+
+def test_octets_that_are_no_text_are_no_share_code(tmp_path):
+    """Where stdin decodes strictly, too."""
+    done = subprocess.run(
+        [sys.executable, "-m", "workbench", "run", "--code", "-", "-o", "x.parquet"],
+        input=b"\xff\xfe", capture_output=True, timeout=60, cwd=tmp_path,
+        env=os.environ
+        | {"PYTHONPATH": os.pathsep.join(sys.path), "PYTHONIOENCODING": "utf-8:strict"},
+    )  # fmt: skip
+    assert b"this is no share code" in done.stderr
+
+
+@pytest.mark.parametrize(
+    "argv",
+    [
+        ("show", ""),
+        ("look", ""),
+        ("import", "", "-o", "x.parquet"),
+        ("export", "", "-o", "x.html"),
+        ("analyze", "", "summary"),
+        ("analyze", "t.parquet", "compare", ""),
+    ],
+    ids=" ".join,
+)
+def test_a_name_that_is_empty_is_no_name_of_this_folder(capsys, tmp_path, monkeypatch, argv):
+    """`workbench show "$TRACE"` where the shell's variable is not set."""
+    monkeypatch.chdir(tmp_path)
+    code, line = failure(capsys, *argv)
+    assert (code, "the name is empty" in line) == (2, True), line
+
+
 @pytest.fixture
 def code(capsys):
     """A short run, as a share code."""

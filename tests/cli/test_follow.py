@@ -422,7 +422,7 @@ def test_the_command_says_what_goes_on_and_goes_on_after_a_kill(rows, tmp_path, 
 @pytest.mark.parametrize(
     ("name", "content", "words"),
     [
-        ("absent", None, "no such folder or capture"),
+        ("absent", None, "no such file or folder"),
         (
             "text.txt",
             b"no capture",

@@ -492,3 +492,11 @@ def typed(desk, path):
     """A path in the field, and the Enter key."""
     desk.path.value = str(path)
     desk.path._handle_custom_msg({"event": "submit"}, [])
+
+
+def test_a_trace_is_named_once(repo, tmp_path):
+    """The first line says how many rows of it were read."""
+    trace = tmp_path / "t.parquet"
+    capture = repo / "data" / "captures" / "rmq43_b_consumer_credit.pcapng"
+    files.write(trace, import_capture(capture).rows)
+    assert next(workbench.look(trace).text()) == "t.parquet: 56 rows"

@@ -97,7 +97,7 @@ def test_no_two_counters_of_a_moment_have_one_heading(name: str, repo: Path) -> 
     [
         (["show", "t.parquet", "--at", "3", "--around", "-1"], 2, "legal: 0 or more"),
         (["analyze", "t.parquet", "credit", "--follow"], 2, "--follow answers stalls, through"),
-        (["analyze", "nowhere", "stalls", "--follow"], 1, "nowhere: no such folder"),
+        (["analyze", "nowhere", "stalls", "--follow"], 1, "nowhere: no such file or folder"),
     ],
 )
 def test_what_cannot_be_is_told_in_one_line(

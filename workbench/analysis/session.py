@@ -208,7 +208,7 @@ def get_spark(
         os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
     heap = all_of_it.get(MEMORY_NAME, "of Spark's own")
     where = f"Java {java.version}{', bundled' if java.bundled else ''}, heap {heap}"
-    tell(f"Spark starts ({where}): about 10 seconds here, once per kernel")
+    tell(f"Spark starts ({where}): about 10 seconds")
     builder = SparkSession.builder
     for name, value in options.items():
         builder = builder.config(name, value)

@@ -35,7 +35,7 @@ from workbench.capture.tcp import Reassembler, StreamSegment
 from workbench.trace.collector import seldom_collected
 from workbench.trace.files import TraceFileError, from_table, reason, write_tables
 from workbench.trace.schema import Row
-from workbench.trace.words import counted, encodable
+from workbench.trace.words import alternatives, counted, encodable
 
 __all__ = [
     "Capture", "CaptureError", "ImportResult", "Progress", "import_capture", "import_files",
@@ -197,7 +197,7 @@ class Capture:
             return "a log of Proton without one whole frame"
         kinds = Counter(connection.protocol for connection in report.connections)
         found = "can be read in it" if UNKNOWN in kinds else "in it"
-        words = f"no {' or '.join(map(protocol_name, DECODERS))} {found}"
+        words = f"no {alternatives(map(protocol_name, DECODERS))} {found}"
         if not report.packets:
             return f"{words}: no packets" + (f" ({report.problems[0]})" if report.problems else "")
         if not kinds:

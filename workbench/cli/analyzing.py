@@ -26,6 +26,7 @@ from .console import (
     add_format,
     add_trace,
     one_line,
+    place,
     say,
     table,
 )
@@ -79,8 +80,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_trace(parser, _no_question)
     parser.add_argument("question", choices=QUESTIONS, help="what to ask")
     parser.add_argument(
-        "other", nargs="?", metavar="OTHER", help="compare only: the trace to compare with"
-    )
+        "other", nargs="?", type=place, metavar="OTHER",
+        help="compare only: the trace to compare with",
+    )  # fmt: skip
     add_format(parser, FORMATS)
     parser.add_argument(
         "--engine", choices=ENGINES, help="plain: without Java; spark; else the size decides"
@@ -113,7 +115,7 @@ def _no_question(trace: str) -> str:
         raise argparse.ArgumentTypeError(
             f"the trace comes before the question: workbench analyze TRACE {trace}"
         )
-    return trace
+    return place(trace)
 
 
 def command(arguments: argparse.Namespace) -> int:
@@ -123,7 +125,7 @@ def command(arguments: argparse.Namespace) -> int:
         from .following import follow_command
 
         return follow_command(arguments)
-    traces = [one for one in (arguments.trace, arguments.other) if one]
+    traces = [one for one in (arguments.trace, arguments.other) if one is not None]
     for trace in traces:
         refuse_capture(trace)
     if arguments.question == "unknowns":

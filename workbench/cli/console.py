@@ -21,7 +21,14 @@ T = TypeVar("T")
 Part = TypeVar("Part", bound=Sized)
 
 
-def add_trace(parser: argparse.ArgumentParser, takes: Callable[[str], str] = str) -> None:
+def place(text: str) -> str:
+    """The name of a file or folder; an empty one would be that of the current folder."""
+    if not text:
+        raise argparse.ArgumentTypeError("the name is empty")
+    return text
+
+
+def add_trace(parser: argparse.ArgumentParser, takes: Callable[[str], str] = place) -> None:
     """The argument TRACE; `takes` refuses what can be none."""
     about = "a Parquet file, or a folder of them"
     parser.add_argument("trace", metavar="TRACE", type=takes, help=about)

@@ -121,9 +121,7 @@ def _slice(bounds: tuple[int, int], first: int | None, last: int | None) -> tupl
     first = low if first is None else first
     last = high if last is None else last
     if not low <= first <= last <= high:
-        raise CommandError(
-            f"steps {first} to {last}: legal: {low} to {high}, the first first", WRONG_USAGE
-        )
+        raise CommandError(f"no rows from {first} to {last}; legal: {low} to {high}", WRONG_USAGE)
     return first, last
 
 

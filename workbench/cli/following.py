@@ -92,7 +92,7 @@ class Follower:
             )
         else:
             raise TraceFileError(
-                f"{source}: no such folder or capture; a recorder that runs has made one"
+                f"{source}: no such file or folder; `workbench serve --trace` or tcpdump makes it"
             )
         self.over: dict[str, list[dict[str, Any]]] = {}
         self.window_us = window_us

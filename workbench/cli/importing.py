@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from .console import BAD_INPUT, DONE, Progress, add_port, say
+from .console import BAD_INPUT, DONE, Progress, add_port, place, say
 from .importing_many import import_many, is_many
 from .places import output_file
 
@@ -41,8 +41,9 @@ away; what is there already is then written anew.
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """What `import` takes."""
     parser.add_argument(
-        "captures", nargs="+", metavar="CAPTURE", help="files to read, or folders of them"
-    )
+        "captures", nargs="+", type=place, metavar="CAPTURE",
+        help="files to read, or folders of them",
+    )  # fmt: skip
     parser.add_argument(
         "-o",
         "--output",

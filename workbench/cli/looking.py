@@ -13,7 +13,7 @@ from workbench.notebook import PlainError
 from workbench.trace.collector import seldom_collected
 
 from .asking import PLAIN_ROWS
-from .console import Progress, add_port, one_line, say, table_lines
+from .console import Progress, add_port, one_line, place, say, table_lines
 from .places import aside, output_file
 
 if TYPE_CHECKING:
@@ -175,7 +175,7 @@ def _seen(place: Path, trace: Path, report: CaptureReport | None, progress: Prog
     from workbench.trace.cut import cut
     from workbench.trace.files import iter_rows
     from workbench.trace.unknowns import told_once, unknowns
-    from workbench.trace.words import encodable
+    from workbench.trace.words import counted, encodable
 
     if report is None:
         checked(trace)  # it may come from anybody
@@ -200,7 +200,7 @@ def _seen(place: Path, trace: Path, report: CaptureReport | None, progress: Prog
     progress.turn("what it cannot tell", rows, "rows")
     by_place = told_once(unknowns(progress.over(iter_rows(trace)))).items()
     seq = next(iter_rows(trace)).seq if told.worst is None else told.worst[1].seq
-    about = [f"{rows:,} rows of the trace {place}"] if report is None else _about(place, report)
+    about = [counted(rows, "row")] if report is None else _about(place, report)
     shown = encodable(place.name)
     return Look(
         name=shown, about=tuple(about), story=told,
@@ -221,7 +221,7 @@ def _about(place: Path, report: CaptureReport) -> Iterator[str]:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """What `look` takes."""
-    parser.add_argument("capture", metavar="CAPTURE", help="a capture, or a trace")
+    parser.add_argument("capture", type=place, metavar="CAPTURE", help="a capture, or a trace")
     parser.add_argument("-o", "--output", metavar="FILE", help="write a page: a name in .html")
     add_port(parser, "the broker's TCP port, if it is not found by itself")
 

@@ -127,10 +127,12 @@ def main(argv: Sequence[str] | None = None) -> int:
     """
     if argv is None:
         argv = sys.argv[1:]
-        for stream in (sys.stdout, sys.stderr):
+        for name in ("stdin", "stdout", "stderr"):
+            if getattr(sys, name) is None:  # closed by whoever started this process
+                setattr(sys, name, open(os.devnull, "r" if name == "stdin" else "w"))  # noqa: SIM115
             # A terminal of an old code page shows an arrow as \u2192; it does not end the command.
             with contextlib.suppress(AttributeError, ValueError):
-                stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
+                getattr(sys, name).reconfigure(errors="backslashreplace")
     name = next((word for word in argv if not word.startswith("-")), "")
     prefix = f"workbench {name}: " if name in MODULES else "workbench: "
     try:

@@ -38,7 +38,9 @@ def output_file(text: str, suffixes: Sequence[str], inputs: Iterable[str] = ()) 
     if path.is_dir():
         raise CommandError(f"{text}: is a folder; give the name of a file in it")
     if path.suffix.lower() not in suffixes:
-        wanted = " or ".join(suffixes)
+        from workbench.trace.words import alternatives
+
+        wanted = alternatives(suffixes)
         raise CommandError(f"{text}: the name of the output must end in {wanted}", WRONG_USAGE)
     if not path.parent.is_dir():
         raise CommandError(f"{text}: there is no folder {path.parent}")

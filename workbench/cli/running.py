@@ -166,6 +166,8 @@ def of_code(arguments: argparse.Namespace) -> tuple[Any, int]:
     text = arguments.code
     if text == "-":
         text = sys.stdin.read(LONGEST_READ + 1)
+    if not text.strip():
+        raise CommandError("the share code is empty; `workbench run ... --share` prints one")
     with Progress("playing the shared run"):
         restored = open_code(text)
     if restored.run is None or (arguments.strict and not restored.same):

@@ -38,7 +38,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_trace(parser)
     parser.add_argument("--at", type=int, metavar="SEQ", help="one row in full, by its seq")
     parser.add_argument(
-        "--around", type=int, metavar="N", default=0, help="with --at: so many rows more each way"
+        "--around", type=int, metavar="N", help="with --at: so many rows more each way"
     )
     add_run(parser)
 
@@ -48,7 +48,9 @@ def command(arguments: argparse.Namespace) -> int:
     from workbench.trace.files import iter_rows
     from workbench.trace.transcript import transcript
 
-    if arguments.around < 0:
+    if arguments.around is not None and arguments.at is None:
+        raise CommandError("--around is for --at", WRONG_USAGE)
+    if (arguments.around or 0) < 0:
         raise CommandError(f"--around {arguments.around}: legal: 0 or more", WRONG_USAGE)
     if arguments.at is not None:
         for line in step(cut_at(arguments)):
@@ -79,7 +81,7 @@ def cut_at(arguments: argparse.Namespace) -> Cut:
     from workbench.trace.cut import cut
 
     with reading(arguments.trace):
-        return cut(arguments.trace, arguments.at, arguments.run, around=arguments.around)
+        return cut(arguments.trace, arguments.at, arguments.run, around=arguments.around or 0)
 
 
 def step(cut: Cut, around: int | None = None) -> Iterator[str]:

@@ -189,8 +189,8 @@ def configured(preset: Preset, settings: Mapping[str, float]) -> Preset:
     """
     if settings and preset.conduct != RABBITMQ:
         raise ValueError(
-            f"{', '.join(settings)}: settings of RabbitMQ, which preset {preset.name} is not;"
-            " legal: a preset whose name begins with rmq"
+            f"{', '.join(settings)}: RabbitMQ has such settings, and preset {preset.name} is not"
+            " RabbitMQ's; legal: a preset whose name begins with rmq"
         )
     changes: dict[str, float] = {}
     for given, value in settings.items():

@@ -7,7 +7,7 @@ only what a reader could not see, or what would rearrange the line, is made visi
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import partial
 from typing import Any
 
@@ -75,6 +75,12 @@ def times(count: int) -> str:
 def counted(count: int, noun: str, plural: str | None = None) -> str:
     """`1 row`, or `2,000 rows`: with separators, as numbers on the command line have them."""
     return f"{count:,} {noun if count == 1 else plural or noun + 's'}"
+
+
+def alternatives(names: Iterable[str]) -> str:
+    """`a`, `a or b`, `a, b or c`."""
+    *others, last = names
+    return f"{', '.join(others)} or {last}" if others else last
 
 
 def duration(time_us: int) -> str:

@@ -191,6 +191,14 @@ def test_a_connection_on_which_nothing_was_sent_is_not_said_to_lack_its_beginnin
     )  # fmt: skip
 
 
+def test_of_links_whose_octets_are_all_missing_nothing_is_said():
+    """They may have been without credit: a capture of the first octets of each packet."""
+    rows = import_capture([CAPTURES / "rmq43_b_consumer_credit.pcapng"]).rows
+    told = story([row if row.session is None else without(row) for row in rows])
+    assert told.headline == "No stall can be proved: octets are missing in the trace."
+    assert told.without_links == "None that can be read: octets are missing in the trace."
+
+
 def test_a_wait_in_which_octets_are_missing_is_doubted():
     """The grant that ended it may be among them."""
     rows = import_capture([CAPTURES / "rmq43_b_consumer_credit.pcapng"]).rows

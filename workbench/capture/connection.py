@@ -137,6 +137,7 @@ class AmqpConnection:
         self._protocol: str | None = None
         self._decoder: Decoder | None = None
         self._assumptions: list[str] = []
+        self._guessed = False
         self._problems: list[str] = []
         self._troubles = 0
         # What tries to read it, and what they have read, until one of them finds a frame; None
@@ -246,7 +247,10 @@ class AmqpConnection:
             self._client, why = me, "it sends the first protocol header"
         else:
             self._client = peer if mine < theirs else me
-            why = "the lower port is taken as the broker's"
+            why, self._guessed = (
+                "the lower port is taken as the broker's (or name it: --port)",
+                True,
+            )
         self._assumptions.append(
             f"its SYN is not in the capture; {endpoint_text(self._client)} is the client: {why}"
         )
@@ -284,6 +288,7 @@ class AmqpConnection:
             from_client=client.report(ended_us),
             from_broker=broker.report(ended_us),
             assumptions=list(self._assumptions),
+            guessed=self._guessed,
             problems=list(self._problems),
         )
         if self._troubles > MAX_TROUBLES:

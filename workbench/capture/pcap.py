@@ -273,8 +273,8 @@ class CaptureReader:
         self._number += 1
         if index >= len(interfaces):
             self.problems.append(
-                f"{self.name}: packet {self._number} names interface {index}, "
-                f"{len(interfaces)} are described; it is left out"
+                f"{self.name}: packet {self._number} is left out: it names interface {index}, "
+                f"and {len(interfaces)} of them are described"
             )
             return None
         if kept > len(body) - start - 4:

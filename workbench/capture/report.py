@@ -121,6 +121,7 @@ class ConnectionReport:
         first_us, last_us: packet times, microseconds since the Unix epoch.
         ended: one of its ends has closed or reset it (FIN, RST).
         assumptions: what was taken to be so without proof.
+        guessed: the first of them is that the end with the higher port is the client.
         problems: damage found in it, with stream offsets.
         unknown: what cannot be known from this capture.
     """
@@ -137,6 +138,7 @@ class ConnectionReport:
     from_broker: DirectionReport = field(default_factory=DirectionReport)
     links: list[LinkReport] = field(default_factory=list)
     assumptions: list[str] = field(default_factory=list)
+    guessed: bool = False
     problems: list[str] = field(default_factory=list)
     unknown: list[str] = field(default_factory=list)
 

@@ -45,6 +45,8 @@ LINKS = 20
 """Links that the text tells of."""
 LINES = 20
 """Errors and broken rules that it tells of."""
+GUESSED = 3
+"""Connections of which the first line says that their client is a guess."""
 READ = 100
 """Lines that it tells of connections and links."""
 
@@ -103,9 +105,11 @@ class Look:
             yield from (f"  {line}" for line in step(self.opened, NEAR))
         if self.unknown:
             yield from ("", "What it cannot tell", *_told("  ", *self.unknown))
-        yield from ("", "What was read", *_told("  ", *self.about[:READ]))
-        if len(self.about) > READ:
-            yield f"  ... and {len(self.about) - READ:,} lines more; workbench import tells all"
+        read = self.about[1:]
+        if read:
+            yield from ("", "What was read", *_told("  ", *read[:READ]))
+        if len(read) > READ:
+            yield f"  ... and {len(read) - READ:,} more lines; workbench import tells all"
 
     def _repr_html_(self) -> str:
         from workbench.views.static_html import asset
@@ -212,11 +216,15 @@ def _seen(place: Path, trace: Path, report: CaptureReport | None, progress: Prog
 
 
 def _about(place: Path, report: CaptureReport) -> Iterator[str]:
+    """What was read: in the first line how much, and all that makes the rest doubtful."""
     first, *others = report.lines()
-    wrong = (*report.problems, *filter(None, [report.in_part]))
-    told = (line.removeprefix(f"{place.name}: ") for line in (first, *wrong))
-    yield "; ".join(told)
-    yield from (line for line in others if line != report.in_part)
+    guessed = [one for one in report.connections if one.guessed]
+    wrong = [*report.problems, *filter(None, [report.in_part])]
+    told = [line.removeprefix(f"{place.name}: ") for line in (first, *wrong)]
+    yield "; ".join([*told, *(f"{one.name}: {one.assumptions[0]}" for one in guessed[:GUESSED])])
+    again = {report.in_part, *(f"problem: {line}" for line in report.problems)}
+    again |= {f"assumed: {one.assumptions[0]}" for one in guessed[:GUESSED]}
+    yield from (line for line in others if line.strip() not in again)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -139,6 +139,7 @@ class Story:
         untold: without a worst, of some link no row tells the credit: its attach, or each grant, is
             not in the trace.
         unnamed: a frame is of a link whose attach is not in the trace.
+        lacking: without links, octets are missing or cannot be read.
     """
 
     run: str
@@ -150,12 +151,15 @@ class Story:
     lasting: tuple[LinkStory, Interval] | None
     untold: bool
     unnamed: bool
+    lacking: bool
 
     @property
     def without_links(self) -> str:
         """What is to be said in the place of links; empty if there are some."""
         if self.links:
             return ""
+        if not self.unnamed and self.lacking:
+            return "None that can be read: octets are missing in the trace."
         if not self.unnamed:
             return "None: no link was attached, and no message was sent."
         return (
@@ -179,6 +183,8 @@ class Story:
         if self.worst is None or not self.worst[1].lasted_us:
             if self.untold:
                 return "No stall can be proved: the trace never tells the credit of some link."
+            if self.lacking:
+                return "No stall can be proved: octets are missing in the trace."
             if self.links and all(link.key.link is None for link in self.links):
                 return "Nobody is known to have been held by a prefetch, a window or an alarm."
             if self.worst is not None:
@@ -244,7 +250,7 @@ def story_in_parts(parts: Iterable[Sequence[Row]], packets: Packets, last_us: in
     end_us = max(last_us, packets.until_us)
     links: list[LinkStory] = []
     problems: list[Wrong] = []
-    run, begin_us, untold, unnamed = "", end_us, False, False
+    run, begin_us, untold, unnamed, lacking = "", end_us, False, False, False
     for rows in parts:
         known = replace(packets, still_open=packets.still_open | _still_open(rows))
         stalled, broken = _stalled(rows, known.still_open, end_us), violations(rows)
@@ -252,6 +258,7 @@ def story_in_parts(parts: Iterable[Sequence[Row]], packets: Packets, last_us: in
         problems += wrong(rows, broken)
         untold = untold or (not any(link.intervals for link in links) and _is_untold(rows))
         unnamed = unnamed or (not links and any(map(_is_unnamed, rows)))
+        lacking = lacking or any(row.event in LOSSES for row in rows)
         for row in rows[:1]:
             run, begin_us = row.run, min(begin_us, row.t_us)
     links.sort(key=lambda link: tuple(map(str, link.key)))
@@ -278,6 +285,7 @@ def story_in_parts(parts: Iterable[Sequence[Row]], packets: Packets, last_us: in
         lasting=lasting,
         untold=untold and worst is None,
         unnamed=unnamed,
+        lacking=lacking and not links,
     )
 
 

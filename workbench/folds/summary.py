@@ -178,7 +178,7 @@ _WAITED = {
 _FIRST = (
     "for its first credit",
     "a link has none until its receiver grants some",
-    "Let it grant as soon as the link is attached; it takes a round trip at the least",
+    "Let it grant as soon as the link is attached; that takes a round trip at least",
 )
 """The same of a link that waited once, before its first message."""
 

@@ -427,7 +427,7 @@ def _about_time(time: _Time, connections: Iterable[str]) -> Iterator[Finding]:
     if back is not None:
         yield _found(
             "clock",
-            f"the true time of {back.rows:,} rows",
+            f"the true time of {counted(back.rows, 'row')}",
             "the capture's clock went back there; t_us stands still instead",
             back,
         )

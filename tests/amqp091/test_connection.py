@@ -4,7 +4,7 @@ import pytest
 
 from tests.amqp091.talk import Side, Talk
 from workbench.amqp091.connection import Connection
-from workbench.amqp091.errors import DecodeError, LocalProtocolError, ReplyCode
+from workbench.amqp091.errors import DecodeError, LocalProtocolError, ReplyCode, Scope
 from workbench.amqp091.events import HeaderRefused, Heartbeat, ProtocolViolation
 from workbench.amqp091.frame import (
     ContentHeader,
@@ -209,6 +209,9 @@ WRONG = {
         [Frame(1, BasicAck(delivery_tag=2**64 - 1))],
         "406 channel unknown delivery tag 18446744073709551615", (60, 80),
     ),
+    "an answer to a close that nobody has sent": (
+        [Frame(1, ChannelCloseOk())], "503 connection unimplemented method", (20, 41),
+    ),
     "what only a broker sends": (
         [Frame(1, BasicDeliver())], "503 connection unimplemented method", (60, 60),
     ),
@@ -263,7 +266,7 @@ def test_what_is_wrong_has_its_code_and_scope(frames, expected, numbers):
     assert (said.reply_code, said.class_id, said.method_id) == (fault.code, *numbers)
     for item in (*frames, Frame(1, DECLARE), Frame(1, b"x")):
         assert server.connection.apply(item) == []
-    if fault.channel is not None:
+    if fault.scope is Scope.CHANNEL:
         server.connection.apply(Frame(1, ChannelCloseOk()))
         assert server.connection.opened
         assert not server.connection.channels

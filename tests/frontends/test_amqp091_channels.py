@@ -28,6 +28,7 @@ from workbench.amqp091.methods import (
     ChannelClose,
     ChannelFlow,
     ChannelFlowOk,
+    ChannelOpen,
     ConfirmSelect,
     ConnectionClose,
     ConnectionUpdateSecret,
@@ -1200,18 +1201,85 @@ def test_every_close_on_its_way_is_answered_by_a_channel_that_fails() -> None:
     assert said(rig)[-1] == "connection.close-ok"
 
 
-def test_who_closes_the_connection_hears_why_it_would_have_ended() -> None:
+WRONG_FOR_ITS_CHANNEL = pytest.mark.parametrize(
+    ("wrong", "code"),
+    [
+        (Frame(1, BasicQos(prefetch_size=1)), 540),
+        (Frame(1, ChannelOpen()), 504),
+        (Frame(1, BasicQosOk()), 503),
+        (Frame(2, BasicQos()), 504),
+        (Frame(2, ChannelClose()), 504),
+    ],
+    ids=[
+        "what is not implemented", "a second open", "what a broker sends",
+        "a channel that was never opened", "a close of one that was never opened",
+    ],
+)  # fmt: skip
+
+
+@WRONG_FOR_ITS_CHANNEL
+def test_who_closes_the_connection_hears_why_it_would_have_ended(wrong, code) -> None:
     """Instead of close-ok: `rabbit_reader.erl:handle_exception`, `closing`; measured on 3.10.8."""
     rig = Rig091(channel_us=10)
     client, channel = rig.channel()
     do(rig, channel, QueueDeclare(queue="mine", exclusive=True))
     before = len(said(rig))
-    channel.send(BasicQos(prefetch_size=1))
+    client.amqp.emit_frame(wrong)
     client.amqp.close()
     rig.rest()
-    assert said(rig)[before:] == ["connection.close 540"]
+    assert said(rig)[before:] == [f"connection.close {code}"]
     assert rig.ends["c1"].amqp.ended  # the client has answered
     assert "mine" not in rig.broker.queues
+
+
+@WRONG_FOR_ITS_CHANNEL
+def test_what_a_channel_finds_wrong_comes_behind_what_it_has_to_do(wrong, code) -> None:
+    """The channel's process finds it, and not the reader: measured on 3.10.8."""
+    rig = Rig091(channel_us=10)
+    client, channel = rig.channel()
+    before = len(said(rig))
+    channel.send(QueueDeclare(queue="q", durable=True))
+    client.amqp.emit_frame(wrong)
+    rig.rest()
+    assert said(rig)[before:] == ["queue.declare-ok", f"connection.close {code}"]
+
+
+@pytest.mark.parametrize(
+    ("behind", "answers"),
+    [
+        ([Frame(1, BasicQos()), Frame(1, QueueDeclare(queue="q"))], ["channel.close-ok"]),
+        ([Frame(1, ChannelClose())], ["channel.close-ok"]),
+        ([Frame(1, BasicQos()), Frame(1, ChannelOpen())], ["connection.close 504"]),
+        ([Frame(1, b"a body of nothing")], ["connection.close 505"]),
+    ],
+    ids=["methods", "a close", "an open", "a body of nothing"],
+)
+def test_what_comes_behind_a_close_of_a_channel_that_is_not_answered(behind, answers) -> None:
+    """It is not looked at; an open is too early (`rabbit_channel.erl`, `closing`; 3.10.8)."""
+    rig = Rig091(channel_us=10)
+    client, channel = rig.channel()
+    before = len(said(rig))
+    channel.close()
+    for frame in behind:
+        client.amqp.emit_frame(frame)
+    rig.rest()
+    assert said(rig)[before:] == answers
+
+
+def test_every_close_of_the_connection_is_answered() -> None:
+    """The later ones at once (`rabbit_reader.erl:handle_method0`, `IS_STOPPING`)."""
+    rig = Rig091(channel_us=10)
+    client, channel = rig.channel()
+    before = len(said(rig))
+    channel.send(QueueDeclare(queue="q", durable=True))
+    for _ in range(3):
+        client.amqp.emit_frame(Frame(0, ConnectionClose()))
+    client.writable = False
+    rig.rest()
+    assert said(rig)[before:] == [
+        "connection.close-ok", "connection.close-ok", "queue.declare-ok", "connection.close-ok",
+    ]  # fmt: skip
+    assert rig.ends["c1"].amqp.ended
 
 
 @pytest.mark.parametrize("reader_us", [0, 10])

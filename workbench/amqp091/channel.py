@@ -41,7 +41,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Channel"]
 
-CLOSED, OPENED, CLOSE_SENT = ChannelState.CLOSED, ChannelState.OPENED, ChannelState.CLOSE_SENT
+CLOSED, OPENED = ChannelState.CLOSED, ChannelState.OPENED
+CLOSE_SENT, CLOSE_RCVD = ChannelState.CLOSE_SENT, ChannelState.CLOSE_RCVD
 
 
 class Channel:
@@ -259,6 +260,8 @@ class Channel:
         if type(payload) is Undecodable:
             return [self.connection.unreadable(payload)], None
         if isinstance(payload, Method):
+            if self.state is CLOSE_RCVD and not isinstance(payload, ChannelOpen):
+                return [], None
             consumer = self.counters.consumer_of(payload)
             return self._take_method(payload), consumer
         consumer = None if self._method is None else self.counters.consumer_of(self._method)
@@ -282,10 +285,12 @@ class Channel:
         if not self.connection.may_send(method, from_client=not self.connection.is_client):
             return self._violated(ReplyCode.COMMAND_INVALID, "unimplemented method", method)
         if next_state(CHANNEL_TABLE, self.state, step_of(method), sent=False) is None:
-            text = "expected 'channel.open'"
-            if isinstance(method, ChannelOpen):
-                text = "second 'channel.open' seen"
-            return self._violated(ReplyCode.CHANNEL_ERROR, text, method)
+            code, text = ReplyCode.CHANNEL_ERROR, "second 'channel.open' seen"
+            if self.state is CLOSED:
+                text = "expected 'channel.open'"
+            elif not isinstance(method, ChannelOpen):
+                code, text = ReplyCode.COMMAND_INVALID, "unimplemented method"
+            return self._violated(code, text, method)
         return None
 
     def _fault_of(self, method: Method) -> ProtocolViolation | None:
@@ -393,8 +398,7 @@ class Channel:
 
     def _violated(self, code: ReplyCode, text: str, method: Method | None) -> ProtocolViolation:
         numbers = (0, 0) if method is None else method.numbers
-        channel = self if code.scope.value == "channel" else None
-        return ProtocolViolation(code=code, text=text, channel=channel, method=numbers)
+        return ProtocolViolation(code=code, text=text, channel=self, method=numbers)
 
     def _hard(self, code: ReplyCode, text: str, numbers: tuple[int, int]) -> ProtocolViolation:
         return ProtocolViolation(code=code, text=text, method=numbers)

@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from workbench.amqp091.channel import Channel
-from workbench.amqp091.errors import DecodeError, LocalProtocolError, ReplyCode
+from workbench.amqp091.errors import DecodeError, LocalProtocolError, ReplyCode, Scope
 from workbench.amqp091.events import (
     Event,
     HeaderReceived,
@@ -329,8 +329,8 @@ class Connection:
             return [self._unexpected(item)], None, None
         channel = self.channels.get(item.channel)
         if channel is None:
-            if not isinstance(payload, ChannelOpen) or self.is_client:
-                return [self._on_no_channel(item)], None, None
+            if self.is_client:
+                return [self._unexpected(item)], None, None
             most = self.channel_max
             if most and len(self.channels) >= most:
                 text = (
@@ -549,7 +549,7 @@ class Connection:
         numbers = said.class_id, said.method_id
         code = ReplyCode(said.reply_code)
         channel = event.channel
-        if channel is not None:
+        if channel is not None and event.scope is Scope.CHANNEL:
             if self.can_send and (True, Step.CLOSE) in CHANNEL_TABLE[channel.state]:
                 channel.close(code, said.reply_text, numbers)
         elif self.state is ConnectionState.CLOSE_SENT:
@@ -613,15 +613,6 @@ class Connection:
         text = f"{kind} came on channel {item.channel}"
         if not self.opened:
             text += f" in connection state {self.state.value.lower()}"
-        return self.violated(ReplyCode.UNEXPECTED_FRAME, text)
-
-    def _on_no_channel(self, item: Frame) -> ProtocolViolation:
-        payload = item.payload
-        if isinstance(payload, Method):
-            return self.violated(ReplyCode.CHANNEL_ERROR, "expected 'channel.open'", payload)
-        if isinstance(payload, Undecodable):
-            return self.unreadable(payload)
-        text = "expected method frame, got non method frame instead"
         return self.violated(ReplyCode.UNEXPECTED_FRAME, text)
 
 

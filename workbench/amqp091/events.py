@@ -107,7 +107,8 @@ class ProtocolViolation(Struct, frozen=True):
     Attributes:
         code: to be told to the peer.
         text: what is wrong, in RabbitMQ's words where it has any.
-        channel: that ends; None: the connection ends.
+        channel: that finds it when its turn comes, and ends, or its connection does; None: whoever
+            reads the frame finds it, and the connection ends.
         method: class-id and method-id at fault; 0 and 0 where none is.
         undecodable: a method or content header could not be read: RabbitMQ ends the transport
             without a word, and an end with `terse` set does so.
@@ -122,7 +123,7 @@ class ProtocolViolation(Struct, frozen=True):
     @property
     def scope(self) -> Scope:
         """What has to end."""
-        return Scope.CONNECTION if self.channel is None else Scope.CHANNEL
+        return Scope.CONNECTION if self.channel is None else self.code.scope
 
     @property
     def reply_text(self) -> str:

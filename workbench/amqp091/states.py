@@ -146,7 +146,7 @@ CONNECTION_TABLE: Table[ConnectionState] = _read(
     OPEN_RCVD: S:open-ok OPENED, S:close CLOSE_SENT, R:close CLOSE_RCVD
     OPENED: S:frame OPENED, R:frame OPENED, S:close CLOSE_SENT, R:close CLOSE_RCVD
     CLOSE_SENT: R:close-ok END, R:close CLOSE_SENT, S:close-ok CLOSE_SENT
-    CLOSE_RCVD: S:frame CLOSE_RCVD, S:close CLOSE_SENT, S:close-ok END
+    CLOSE_RCVD: S:frame CLOSE_RCVD, S:close CLOSE_SENT, S:close-ok END, R:close CLOSE_RCVD
     """,
 )
 """State, step, next state; `frame` is any method or content, and a heartbeat is none.

@@ -15,7 +15,7 @@ from typing import Any, Protocol, TypeAlias
 from msgspec.structs import replace
 
 from workbench.amqp091.channel import Channel
-from workbench.amqp091.errors import ReplyCode
+from workbench.amqp091.errors import ReplyCode, Scope
 from workbench.amqp091.events import MessageReceived, MethodReceived, ProtocolViolation
 from workbench.amqp091.methods import (
     BasicAck,
@@ -221,11 +221,20 @@ class ChannelProcess:
             self.post(partial(self._obey, event, self._method))
 
     def violated(self, event: ProtocolViolation) -> None:
-        """The client has broken a rule of the channel: it ends when its turn has come."""
-        self.post(lambda: self._end_by(event))
+        """The client has broken a rule of the channel, which finds it when its turn has come.
+
+        One that is about to close has no turn any more.
+        """
+        if self._ending:
+            self._end_by(event)
+        else:
+            self.post(lambda: self._end_by(event))
 
     def _end_by(self, event: ProtocolViolation) -> None:
-        self.end(partial(self._channel.connection.answer, event))
+        if event.scope is Scope.CHANNEL:
+            self.end(partial(self._channel.connection.answer, event))
+        else:
+            self._owner.violated(event)
 
     def _judge(self, event: MethodReceived) -> None:
         """A get before it has been answered by now: whether it is right can be said."""
@@ -281,11 +290,7 @@ class ChannelProcess:
             self._flow_asked.alarm(on)
 
     def _refuse(self, refused: RefusedError, method: Method | None) -> None:
-        event = self._channel.violated(refused.code, str(refused), method)
-        if event.channel is not None:
-            self._end_by(event)
-        else:
-            self._owner.violated(event)
+        self._end_by(self._channel.violated(refused.code, str(refused), method))
 
     def _send(self, method: Method) -> None:
         """Answer, unless the channel is over."""

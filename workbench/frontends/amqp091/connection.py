@@ -27,6 +27,7 @@ from workbench.amqp091.methods import (
     BasicDeliver,
     ChannelCloseOk,
     ConnectionClose,
+    ConnectionCloseOk,
     ConnectionOpen,
     ConnectionStartOk,
 )
@@ -86,6 +87,7 @@ class BrokerConnection091:
         self._parked: deque[tuple[Flight, tuple[Channel, str] | None]] = deque()
         self._unsent: dict[tuple[Channel, str], int] = {}
         self._delivering: tuple[Channel, str] | None = None
+        self._closing = False
         self._over = False
         vantage = f"reader:{name}"
         self._hops = Hops(broker.tap, broker.clock, vantage, connection=name)
@@ -217,12 +219,7 @@ class BrokerConnection091:
                 case MethodReceived(method=ConnectionClose()):
                     self._close(event)
                 case ProtocolViolation() | PeerSilent():
-                    self.amqp.answer(event)
-                    if self.amqp.ended:
-                        self._ended_silently(
-                            event.text if isinstance(event, PeerSilent) else event.reply_text
-                        )
-                    self._end()
+                    self.violated(event)
                 case HeaderRefused():
                     self.amqp.answer(event)
                     self._end()
@@ -282,8 +279,13 @@ class BrokerConnection091:
     def _close(self, event: MethodReceived) -> None:
         """The client closes: its channels work off what they have, and then it is answered.
 
-        What ends the connection meanwhile is told instead (`rabbit_reader.erl:maybe_close`).
+        What ends the connection meanwhile is told instead (`rabbit_reader.erl:maybe_close`). Who
+        closes again is answered at once.
         """
+        if self._closing:
+            self.amqp.emit_frame(Frame(0, ConnectionCloseOk()))
+            return
+        self._closing = True
         channels = tuple(self._channels.values())
         waiting = len(channels)
 
@@ -362,11 +364,11 @@ class BrokerConnection091:
     def failed(self, error: Exception) -> None:
         """A mistake of ours: close with internal-error, as RabbitMQ's reader does."""
         text = f"{type(error).__name__}: {error}"
-        self._work([self.amqp.violated(ReplyCode.INTERNAL_ERROR, text)])
+        self.violated(self.amqp.violated(ReplyCode.INTERNAL_ERROR, text))
 
     def cut_off(self, code: ReplyCode, text: str) -> None:
         """The broker wants no more of this client: close, with the reason."""
-        self._work([self.amqp.violated(code, text)])
+        self.violated(self.amqp.violated(code, text))
 
     def lost(self) -> None:
         """The transport is gone: every channel with it."""
@@ -376,9 +378,12 @@ class BrokerConnection091:
 
     # -- asked by channels ------------------------------------------------------------------
 
-    def violated(self, event: ProtocolViolation) -> None:
+    def violated(self, event: ProtocolViolation | PeerSilent) -> None:
         """A rule of the connection is broken: it ends, with all its channels."""
-        self._work([event])
+        self.amqp.answer(event)
+        if self.amqp.ended:
+            self._ended_silently(event.text if isinstance(event, PeerSilent) else event.reply_text)
+        self._end()
 
     @property
     def tells_cancels(self) -> bool:

@@ -225,6 +225,84 @@ def test_a_close_in_one_segment_with_an_error_is_answered_behind_it(broker, dial
     assert list(map(kind_of, heard(client)))[-2:] == ["channel.close", answer]
 
 
+def told(octets):
+    """What the broker has said behind the handshake, with the code of a close."""
+    kinds = [(kind_of(one), getattr(one.payload, "reply_code", "")) for one in answers(octets)]
+    return [f"{kind} {code}".strip() for kind, code in kinds if kind.split("-")[0] not in SHAKEN]
+
+
+SHAKEN = ("connection.start", "connection.tune", "connection.open", "channel.open")
+
+
+def sized(size, make):
+    """A frame of this many octets; `make` takes a text of any length into it."""
+    (more,) = (size - len(encode_item(make(""))),)
+    frame = make("x" * more)
+    assert len(encode_item(frame)) == size
+    return frame
+
+
+@pytest.mark.parametrize(
+    ("preset", "most"), [("rmq3.5.5", 4096), ("rmq4.0", 4096), ("rmq4.3", 8192)]
+)
+@pytest.mark.parametrize("over", [0, 1])
+def test_until_tune_ok_a_frame_has_the_smallest_frame_max(preset, most, over):
+    """And 8 octets: `rabbit_reader.erl`, `?FRAME_MIN_SIZE`, which 4.3 has doubled."""
+    start_ok = sized(
+        most + 8 + over,
+        lambda text: Frame(
+            0, m.ConnectionStartOk(client_properties={"t": text}, response=b"\0guest\0guest")
+        ),
+    )
+    with StillServer(preset) as broker, broker.dial() as client:
+        say(broker, client, ProtocolHeader(), start_ok)
+        kinds = list(map(kind_of, heard(client)))
+        assert kinds == ["connection.start", "connection.tune"][: 2 - over]
+
+
+@pytest.mark.parametrize("segments", ["one segment", "a segment for each frame"])
+@pytest.mark.parametrize("frame_max", [8192, 131072])
+@pytest.mark.parametrize(("over", "answer"), [(0, "queue.declare-ok"), (1, "connection.close 501")])
+def test_from_tune_ok_on_a_frame_has_what_it_says(broker, dial, frame_max, over, answer, segments):
+    """However the octets lie in TCP's segments; measured on 3.10.8."""
+    header, start_ok, _, opens = handshake()
+    large = sized(
+        frame_max + 8 + over,
+        lambda text: Frame(1, m.QueueDeclare(queue="q", durable=True, arguments={"t": text})),
+    )
+    tune_ok = Frame(0, m.ConnectionTuneOk(channel_max=2047, frame_max=frame_max))
+    frames = [encode_item(one) for one in (tune_ok, opens, Frame(1, m.ChannelOpen()), large)]
+    client = dial([header, start_ok])
+    for octets in [b"".join(frames)] if segments == "one segment" else frames:
+        client.sendall(octets)
+        broker.wait(1)
+    assert told(client.recv(65536)) == [answer]
+
+
+@pytest.mark.parametrize(
+    ("wrong", "code"),
+    [
+        (b"\x01\0\0\0\xff\xff\xff", 501), (method((20, 20), b"\x01", end=b"\xcd"), 501),
+        (QOS, 505), (Frame(0, m.BasicQos()), 504), (Frame(0, b"a body"), 505),
+    ],
+    ids=[
+        "a frame above frame-max", "another octet at the end", "a frame of a channel",
+        "a method of a channel", "content",
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize(
+    ("preset", "tells"), [("rmq3.5.5", False), ("rmq3.8.4", True), ("rmq4.3", True)]
+)
+def test_what_is_wrong_behind_tune_ok_is_told_by_version(preset, tells, wrong, code):
+    """`rabbit_reader.erl:handle_exception`, `opening`; measured on 3.10.8. Before it, TCP ends."""
+    octets = wrong if isinstance(wrong, bytes) else encode_item(wrong)
+    for much, closes in ((2, []), (3, [f"connection.close {code}"] if tells else [])):
+        with StillServer(preset) as broker, broker.dial() as client:
+            say(broker, client, *handshake()[:much])
+            client.sendall(octets)
+            assert told(gone(client)) == closes
+
+
 @pytest.mark.parametrize("much", [1, 7, 12])
 def test_a_frame_that_is_never_whole_is_not_answered(broker, dial, much):
     """Nothing is known of it before its frame-end has come; it goes with the connection."""

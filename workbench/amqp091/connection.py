@@ -24,7 +24,14 @@ from workbench.amqp091.events import (
     PeerSilent,
     ProtocolViolation,
 )
-from workbench.amqp091.frame import Frame, ProtocolHeader, Undecodable, WireItem, kind_of
+from workbench.amqp091.frame import (
+    Frame,
+    ProtocolHeader,
+    Undecodable,
+    WireItem,
+    kind_of,
+    lower_limit,
+)
 from workbench.amqp091.methods import (
     BY_BROKER,
     BY_CLIENT,
@@ -69,6 +76,7 @@ __all__ = ["Connection"]
 CONNECTION_CLASS = 10
 OPENED, END = ConnectionState.OPENED, ConnectionState.END
 CLOSING = frozenset((ConnectionState.CLOSE_SENT, ConnectionState.CLOSE_RCVD))
+OPENING = frozenset((ConnectionState.TUNED, ConnectionState.OPEN_RCVD))
 US_PER_S = 1_000_000
 
 Taken = tuple[list[Event], Channel | None, str | None]
@@ -116,7 +124,7 @@ class Connection:
         self.response: bytes | None = None
         self.virtual_host: str | None = None
         self.channel_max = self.settings.channel_max
-        self.frame_max = self.settings.first_frame_max
+        self.frame_max = self.settings.least_frame_max
         self.heartbeat_s = 0
         self.channels: dict[int, Channel] = {}
         self.blocked: str | None = None
@@ -371,8 +379,7 @@ class Connection:
         if state is None:
             if closing:
                 return []
-            told = "running" if self.opened else self.state.value.lower()
-            text = f"unexpected method in connection state {told}"
+            text = f"unexpected method in connection state {self._word}"
             return [self.violated(ReplyCode.CHANNEL_ERROR, text, payload)]
         handler = _TAKEN.get(type(payload))
         fault = None if handler is None else handler(self, payload)
@@ -503,9 +510,9 @@ class Connection:
         assert proposed is not None
         self._reply(
             ConnectionTuneOk(
-                channel_max=_lower(proposed.channel_max, settings.channel_max),
-                frame_max=_lower(proposed.frame_max, settings.frame_max),
-                heartbeat=_lower(proposed.heartbeat, settings.heartbeat_s)
+                channel_max=lower_limit(proposed.channel_max, settings.channel_max),
+                frame_max=lower_limit(proposed.frame_max, settings.frame_max),
+                heartbeat=lower_limit(proposed.heartbeat, settings.heartbeat_s)
                 if settings.heartbeat_s
                 else 0,
             )
@@ -554,13 +561,18 @@ class Connection:
                 channel.close(code, said.reply_text, numbers)
         elif self.state is ConnectionState.CLOSE_SENT:
             return  # it ends already, and close-ok is all that is owed
-        elif self.settings.terse and (event.undecodable or not self.can_send):
+        elif self.settings.terse and (event.undecodable or not self._tells):
             self.error = self.error or said
             self.abandon()
         elif (True, Step.CLOSE) in CONNECTION_TABLE[self.state]:
             self.close(code, said.reply_text, numbers)
         else:
             self.abandon()
+
+    @property
+    def _tells(self) -> bool:
+        """Whether RabbitMQ says by connection.close what is wrong, as the connection is now."""
+        return self.can_send or (self.settings.tells_opening and self.state in OPENING)
 
     # -- time -----------------------------------------------------------------------------------
 
@@ -607,18 +619,20 @@ class Connection:
             code=payload.code, text=payload.fault, method=payload.numbers, undecodable=True
         )
 
+    @property
+    def _word(self) -> str:
+        """The state, in RabbitMQ's words where they are told."""
+        if self.state in OPENING:
+            return "opening"
+        return "running" if self.opened else self.state.value.lower()
+
     def _unexpected(self, item: Frame) -> ProtocolViolation:
         """A frame on a channel on which it cannot stand."""
         kind = kind_of(item)
         text = f"{kind} came on channel {item.channel}"
         if not self.opened:
-            text += f" in connection state {self.state.value.lower()}"
+            text += f" in connection state {self._word}"
         return self.violated(ReplyCode.UNEXPECTED_FRAME, text)
-
-
-def _lower(proposed: int, own: int) -> int:
-    """The lower of two limits, of which 0 is none."""
-    return min(proposed or own, own or proposed)
 
 
 _TAKEN: dict[type[Method], Callable[..., ProtocolViolation | None]] = {

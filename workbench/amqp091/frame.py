@@ -19,13 +19,13 @@ from workbench.amqp091.codec import (
     write_properties,
 )
 from workbench.amqp091.errors import DecodeError, LocalProtocolError, ReplyCode
-from workbench.amqp091.methods import NO_PROPERTIES, Method, Properties
+from workbench.amqp091.methods import NO_PROPERTIES, ConnectionTuneOk, Method, Properties
 from workbench.stream.cutter import StreamCutter
 
 __all__ = [
     "BASIC", "CONTENT_PARTS", "EMPTY_FRAME_SIZE", "FRAME_MIN_SIZE", "ContentHeader", "Frame",
     "FrameReader", "Payload", "ProtocolHeader", "RawItem", "Undecodable", "WireItem", "body_parts",
-    "encode_item", "item_size", "kind_of", "read_frame",
+    "encode_item", "item_size", "kind_of", "lower_limit", "read_frame",
 ]  # fmt: skip
 
 FRAME_MIN_SIZE: Final = 4096
@@ -189,6 +189,11 @@ def encode_item(item: WireItem) -> bytes:
         ) from None
 
 
+def lower_limit(one: int, other: int) -> int:
+    """The lower of two limits, of which 0 is none."""
+    return min(one or other, other or one)
+
+
 def item_size(item: WireItem) -> int:
     """The number of octets of `encode_item(item)`, where its fields fit."""
     if type(item) is ProtocolHeader:
@@ -249,16 +254,27 @@ class FrameReader(StreamCutter[RawItem]):
     read is given with `Undecodable` in it, and reading goes on behind it.
 
     Args:
-        frame_max: the largest frame accepted, in octets; may be set between frames.
+        frame_max: the largest frame accepted, in octets; 0: any.
+        first_frame_max: the same up to the peer's tune-ok and with it, however the octets arrive;
+            from there on it is the lower of `frame_max` and what tune-ok says. None: no other.
         mid_stream: the stream may begin with a frame: a server's does.
         offset: what the first octet counts as in offsets.
+
+    Attributes:
+        frame_max: the largest frame accepted now; may be set between frames.
     """
 
     def __init__(
-        self, frame_max: int = FRAME_MIN_SIZE, *, mid_stream: bool = False, offset: int = 0
+        self,
+        frame_max: int = FRAME_MIN_SIZE,
+        *,
+        first_frame_max: int | None = None,
+        mid_stream: bool = False,
+        offset: int = 0,
     ) -> None:
         super().__init__(offset)
-        self.frame_max = frame_max
+        self.frame_max = frame_max if first_frame_max is None else first_frame_max
+        self._tuned_max = frame_max
         self._first = True
         self._mid_stream = mid_stream
 
@@ -285,6 +301,8 @@ class FrameReader(StreamCutter[RawItem]):
                 item = read_frame(data, at, at + whole)
             except DecodeError as error:
                 raise error.moved(self.offset - at) from None
+            if type(item.payload) is ConnectionTuneOk:
+                self.frame_max = lower_limit(self._tuned_max, item.payload.frame_max)
             items.append(RawItem(self.offset, data[at : at + whole], item))
             at += whole
             self.offset += whole

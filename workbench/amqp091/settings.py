@@ -32,8 +32,8 @@ class ConnectionSettings:
     Attributes:
         channel_max: most channels; a server proposes it, a client lowers it. 0: no limit.
         frame_max: largest frame, in octets, likewise; 0: no limit.
-        least_frame_max: a server refuses a smaller one; RabbitMQ 4.3 has 8192 here.
-        first_frame_max: the largest frame until both have agreed.
+        least_frame_max: a server refuses a smaller one; it is the largest frame, too, until both
+            have agreed. RabbitMQ 4.3 has 8192 here.
         heartbeat_s: seconds between heartbeats, likewise; 0: none. A peer is given up after twice
             as long.
         max_message_size: a server refuses a longer message with 406, in octets; None: no limit.
@@ -46,12 +46,12 @@ class ConnectionSettings:
             1.0 with SASL.
         terse: a method or content header that cannot be read, and an error before the connection
             is open, end the transport without a connection.close, as RabbitMQ does.
+        tells_opening: an error between tune-ok and open-ok is told nevertheless.
     """
 
     channel_max: int = 2047
     frame_max: int = 131072
     least_frame_max: int = FRAME_MIN_SIZE
-    first_frame_max: int = 8192
     heartbeat_s: int = 0
     max_message_size: int | None = None
     properties: Table = field(default_factory=dict)
@@ -61,6 +61,7 @@ class ConnectionSettings:
     virtual_host: str = "/"
     offered: ProtocolHeader = field(default=ProtocolHeader())
     terse: bool = False
+    tells_opening: bool = True
 
     def __post_init__(self) -> None:
         _check("channel-max", self.channel_max, 0, 65535)

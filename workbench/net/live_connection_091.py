@@ -33,15 +33,9 @@ class LiveConnection091(LiveConnection):
     protocol = AMQP_0_9_1
 
     def _make_end(self, listener: Listener) -> SocketEnd:
-        reader = FrameReader()
-
-        def opens(item: WireItem) -> bool:
-            if not isinstance(item, Frame) or not isinstance(item.payload, ConnectionOpenOk):
-                return False
-            reader.frame_max = self.broker_end.amqp.frame_max
-            return True
-
-        return self._socket_end(listener, reader, ConnectionObserver, opens)
+        preset = listener.broker.preset
+        reader = FrameReader(preset.max_frame_size, first_frame_max=preset.frame_min_091)
+        return self._socket_end(listener, reader, ConnectionObserver, _opens)
 
     def _accept(self, listener: Listener) -> Any:
         self._look_due = False
@@ -114,3 +108,7 @@ class LiveConnection091(LiveConnection):
             self.end.flush()
         else:
             self.end.close()
+
+
+def _opens(item: WireItem) -> bool:
+    return isinstance(item, Frame) and isinstance(item.payload, ConnectionOpenOk)

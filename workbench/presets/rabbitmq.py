@@ -207,7 +207,7 @@ class RabbitMq355(RabbitMq383):
     paging_most: int = other(0, "rabbit_variable_queue.erl:reduce_memory_use, 3.5.5: no bound")
     store_io_batch: int = other(2048, "RabbitMQ msg_store_io_batch_size: 2048 in 3.5.5")
     channel_max_091: int = other(0, "RabbitMQ channel_max: 0 in 3.5.5")
-    tells_unknown_vhost: bool = other(
+    tells_opening_091: bool = other(
         False, "rabbit_reader.erl:handle_exception, 3.5.5: once it runs"
     )
     memory_counts: str = other("used", "vm_memory_monitor.erl up to 3.6.10: erlang:memory(total)")

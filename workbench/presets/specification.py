@@ -205,12 +205,12 @@ class Preset:
         source="AMQP 0-9-1, exchange.declare, rule support; rabbit_exchange.erl: check_type, 3.x",
         doc="what the declaration of an exchange of a type that nobody has is answered with",
     )
-    tells_unknown_vhost: bool = _number(
+    tells_opening_091: bool = _number(
         True,
         unit="yes or no",
         source="AMQP 0-9-1, connection.open; rabbit_reader.erl:handle_exception, since 3.7",
-        doc="who opens a virtual host that is not there is told so, by not-allowed; otherwise TCP"
-        " ends without a word",
+        doc="what is wrong between tune-ok and open-ok (say, the virtual host is not there) is told"
+        " by connection.close; otherwise TCP ends without a word",
     )
     unsent_limit: int = _number(
         200,

@@ -124,6 +124,7 @@ class BrokerConnection091:
                 },
                 mechanisms="PLAIN AMQPLAIN" + (" ANONYMOUS" if broker.anonymous else ""),
                 terse=preset.conduct == RABBITMQ,
+                tells_opening=preset.tells_opening_091,
             ),
         )
         self._reader_stops = preset.alarm_brake == READER
@@ -267,14 +268,8 @@ class BrokerConnection091:
         self._notes.note("error", extra={"text": why})
 
     def _refuse_vhost(self, event: MethodReceived, vhost: str) -> None:
-        violation = self.amqp.violated(
-            ReplyCode.NOT_ALLOWED, f"vhost {vhost} not found", event.method
-        )
-        if self._broker.preset.tells_unknown_vhost:
-            self.amqp.send(violation.close)
-        else:
-            self.amqp.abandon()
-            self._ended_silently(violation.reply_text)
+        text = f"vhost {vhost} not found"
+        self.violated(self.amqp.violated(ReplyCode.NOT_ALLOWED, text, event.method))
 
     def _close(self, event: MethodReceived) -> None:
         """The client closes: its channels work off what they have, and then it is answered.

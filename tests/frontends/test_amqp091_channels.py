@@ -236,6 +236,42 @@ def test_what_cannot_be_ends_channel_or_connection_with_its_code(method, scope, 
         assert client.methods(QueueDeclareOk)[-1].message_count == 1
 
 
+@pytest.mark.parametrize(
+    ("preset", "strips"),
+    [(RMQ355, False), (RMQ384, True), (RMQ40, True), (RMQ43, True), (preset_of("spec"), False)],
+    ids=lambda one: getattr(one, "name", None),
+)
+def test_line_ends_in_names_are_dropped_where_something_is_declared_or_bound(
+    preset, strips
+) -> None:
+    """`rabbit_channel.erl:strip_cr_lf`; measured on 3.10.8. Other methods mean what they say."""
+    rig = Rig091(preset)
+    client, channel = rig.channel()
+    queue, exchange = ("q", "e") if strips else ("\r\nq\n", "\re\n")
+    do(rig, channel, QueueDeclare(queue="\r\nq\n", durable=True))
+    assert client.methods(QueueDeclareOk)[-1].queue == queue
+    assert list(rig.broker.queues) == [queue]
+    do(rig, channel, QueueDeclare(queue="\r\nq\n", passive=True))
+    do(rig, channel, ExchangeDeclare(exchange="\re\n", type="direct"))
+    do(rig, channel, ExchangeDeclare(exchange="\re\n", passive=True))
+    do(rig, channel, QueueBind(queue="\r\nq\n", exchange="\re\n", routing_key="k\n"))
+    do(rig, channel, ExchangeBind(destination="\re\n", source="amq.direct", routing_key="k\n"))
+    channel.publish("amq.direct", "k\n")
+    rig.rest()
+    assert rig.broker.queues[queue].queue.ready == 1
+    if strips:
+        other = rig.open(client)
+        do(rig, other, QueuePurge(queue="q\n"))
+        assert refusal(client)[:2] == ("channel", 404)
+    do(rig, channel, QueueUnbind(queue="\r\nq\n", exchange="\re\n", routing_key="k\n"))
+    do(rig, channel, ExchangeUnbind(destination="\re\n", source="amq.direct", routing_key="k\n"))
+    exchanges = rig.broker.vhost.routing.exchanges
+    assert not exchanges[exchange].bindings and not exchanges["amq.direct"].bindings
+    do(rig, channel, ExchangeDelete(exchange="\re\n"))
+    do(rig, channel, QueueDelete(queue="\r\nq\n"))
+    assert exchange not in exchanges and not rig.broker.queues
+
+
 @pytest.mark.parametrize("flag", ["if-unused", "if-empty"])
 @pytest.mark.parametrize(
     ("kind", "expected"),
@@ -917,6 +953,20 @@ def test_a_quorum_queue_tells_how_often_a_message_came_before(preset, method, to
     first, again = [one.properties.headers or {} for one in client.messages()]
     assert (first, again) == ({}, told)
     assert {type(one) for one in again.values()} == {v091.Long}
+
+
+@pytest.mark.parametrize(
+    ("preset", "none"), [(RMQ384, {"x-delivery-count": 0}), (RMQ40, {}), (RMQ43, {})]
+)
+def test_a_get_from_a_quorum_queue_told_of_no_attempts_up_to_3_13(preset, none) -> None:
+    """`rabbit_quorum_queue.erl:basic_get`; measured on 3.10.8. A classic queue tells nothing."""
+    rig, client, channel = ready(1, preset, arguments=QUORUM)
+    channel.publish("", "q", properties=Properties(headers={"x-delivery-count": 7}))
+    channel.send(QueueDeclare(queue="classic", durable=True))
+    channel.publish("", "classic")
+    do(rig, channel, *(BasicGet(queue=name) for name in ("q", "q", "classic")))
+    headers = [one.properties.headers or {} for one in client.messages()]
+    assert headers == [none, none or {"x-delivery-count": 7}, {}]
 
 
 def test_priorities_decide_which_consumer_is_served() -> None:

@@ -69,6 +69,7 @@ class RabbitMq43(Preset):
         False,
         "RabbitMQ deprecated_features.permit.amqp_filter_set_bug: off in 4.3",
     )
+    strips_names: bool = other(True, "rabbit_channel.erl:strip_cr_lf, since 3.7")
     frame_min_091: int = other(8192, "measured: 4.3.6 ends TCP at 4096, and takes 8192")
     unknown_exchange_type: int = other(406, "rabbit_exchange.erl: check_type, since 4.0")
     shared_prefetch: bool = other(
@@ -165,6 +166,7 @@ class RabbitMq384(RabbitMq40):
     max_message_size: int = other(134_217_728, "RabbitMQ max_message_size, 3.8")
     unknown_exchange_type: int = other(503, "rabbit_exchange.erl: check_type, 3.x")
     message_containers: bool = other(False, "rabbit_dead_letter.erl:make_msg, up to 3.12")
+    get_tells_none: bool = other(True, "rabbit_quorum_queue.erl:basic_get, up to 3.13")
     stream_nack: bool = other(
         False, "rabbit_stream_queue.erl:settle, 3.9 to 3.12: the first streams"
     )
@@ -206,6 +208,7 @@ class RabbitMq355(RabbitMq383):
     )
     paging_most: int = other(0, "rabbit_variable_queue.erl:reduce_memory_use, 3.5.5: no bound")
     store_io_batch: int = other(2048, "RabbitMQ msg_store_io_batch_size: 2048 in 3.5.5")
+    strips_names: bool = other(False, "rabbit_channel.erl, 3.5.5")
     channel_max_091: int = other(0, "RabbitMQ channel_max: 0 in 3.5.5")
     tells_opening_091: bool = other(
         False, "rabbit_reader.erl:handle_exception, 3.5.5: once it runs"

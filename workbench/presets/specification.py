@@ -286,6 +286,20 @@ class Preset:
         doc="basic.nack and basic.reject of a stream's message do what basic.ack does; otherwise"
         " they are not implemented",
     )
+    strips_names: bool = _number(
+        False,
+        unit="yes or no",
+        source="AMQP 0-9-1, domains queue-name and exchange-name: no line end is legal",
+        doc="CR and LF in the name of a queue or an exchange are dropped where it is declared,"
+        " deleted or bound",
+    )
+    get_tells_none: bool = _number(
+        False,
+        unit="yes or no",
+        source="rabbit_fifo_client.erl:dequeue, since 4.0",
+        doc="basic.get of a quorum queue tells of a message that comes for the first time, too, how"
+        " often it came before: x-delivery-count 0",
+    )
     # -- resource alarms --------------------------------------------------------------------
     alarm_brake: str = _number(
         "reader",

@@ -177,6 +177,7 @@ class ChannelProcess:
             owner.name,
             ReplyCode(preset.unknown_exchange_type),
             limits=preset.queue_limits,
+            strips=preset.strips_names,
         )
         self._flow_asked = PublisherFlow(
             broker.clock, preset, self._send, lambda refused: self._refuse(refused, None)
@@ -702,7 +703,7 @@ class ChannelProcess:
             self._send(BasicGetEmpty())
             return
         stored = got.message
-        properties, body = as_amqp091(stored, queue.arguments.queue_type, self._preset)
+        properties, body = as_amqp091(stored, queue.arguments.queue_type, self._preset, got=True)
         origin = stored.origin
         tag = self._channel.get_ok(
             origin.exchange,

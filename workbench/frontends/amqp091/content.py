@@ -124,13 +124,16 @@ def _ttl_ms(expiration: str | None) -> int | None:
 # -- to consumers of AMQP 0-9-1 -----------------------------------------------------------------
 
 
-def as_amqp091(stored: Stored, queue_type: str, preset: Preset) -> tuple[Properties, bytes]:
+def as_amqp091(
+    stored: Stored, queue_type: str, preset: Preset, *, got: bool = False
+) -> tuple[Properties, bytes]:
     """Properties and body with which a message goes to an AMQP 0-9-1 consumer.
 
     Args:
         stored: as the queue hands it out.
         queue_type: a quorum queue tells how often it was handed out before, a stream its offset.
         preset: what is told of a dead letter, and what of a quorum queue's attempts.
+        got: by basic.get.
     """
     message = stored.message
     if isinstance(message, Amqp091Message):
@@ -143,7 +146,7 @@ def as_amqp091(stored: Stored, queue_type: str, preset: Preset) -> tuple[Propert
         if len(stored.origin.routing_keys) == 1 and not preset.message_containers:
             headers.pop(CC, None)  # the key of a queue's has taken the place of all
         properties = replace(properties, expiration=None)
-    if queue_type == QUORUM and stored.acquired_count > 1:
+    if queue_type == QUORUM and (stored.acquired_count > 1 or (got and preset.get_tells_none)):
         told = attempts(stored, tells_acquired=preset.counts_failures)
         headers |= {str(name): v091.Long(count) for name, count in told.items()}
     if queue_type == STREAM:

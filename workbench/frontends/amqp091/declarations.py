@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, TypeVar
 
 from msgspec.structs import replace
 
@@ -46,6 +46,7 @@ REPLY_TO = "amq.rabbitmq.reply-to"
 """A channel's own queue of replies; the name of one that is there goes on behind that."""
 
 Reply = Callable[[Method], None]
+Named = TypeVar("Named", bound=Method)
 _CODES = {
     "not-found": ReplyCode.NOT_FOUND,
     "access-refused": ReplyCode.ACCESS_REFUSED,
@@ -61,6 +62,7 @@ class Declarations:
         connection: the client's, to which exclusive queues belong.
         unknown_type: answers an exchange's type that nobody has.
         limits: whether anybody looks at a queue's arguments.
+        strips: whether line ends in a name are dropped where it is declared, deleted or bound.
     """
 
     def __init__(
@@ -70,8 +72,10 @@ class Declarations:
         unknown_type: ReplyCode,
         *,
         limits: bool = True,
+        strips: bool = False,
     ) -> None:
         self._limits = limits
+        self._strips = strips
         self._vhost = vhost
         self._unknown_type = unknown_type
         self._connection = connection
@@ -91,6 +95,7 @@ class Declarations:
         if handler is None:
             return False
         answer = _nobody if getattr(method, "nowait", False) else reply
+        method = self._meant(method)
         try:
             handler(self, method, answer)
         except QueueLockedError as error:
@@ -105,7 +110,13 @@ class Declarations:
         """The queue whose process a method calls, waiting for its answer; None: it calls none."""
         if not isinstance(method, QueueDeclare | QueuePurge | QueueDelete | BasicGet):
             return None
-        return self._vhost.queues.get(method.queue or self._last)
+        return self._vhost.queues.get(self._meant(method).queue or self._last)
+
+    def _meant(self, method: Named) -> Named:
+        """The method with the names that it is taken for (`rabbit_channel.erl:strip_cr_lf`)."""
+        names = _STRIPPED.get(type(method), ()) if self._strips else ()
+        given = {name: getattr(method, name) for name in names}
+        return replace(method, **{name: one.translate(_LINE_ENDS) for name, one in given.items()})
 
     def queue(self, name: str) -> QueueProcess:
         """The queue that a method names; the one declared last if it names none.
@@ -313,6 +324,19 @@ def _pairs(arguments: Mapping[str, Any]) -> tuple[tuple[str, Any], ...]:
 def _nobody(method: Method) -> None:
     """No answer is wanted."""
 
+
+_LINE_ENDS = dict.fromkeys(map(ord, "\r\n"))
+_STRIPPED: dict[type[Method], tuple[str, ...]] = {
+    QueueDeclare: ("queue",),
+    QueueDelete: ("queue",),
+    QueueBind: ("queue", "exchange"),
+    QueueUnbind: ("queue", "exchange"),
+    ExchangeDeclare: ("exchange",),
+    ExchangeDelete: ("exchange",),
+    ExchangeBind: ("source", "destination"),
+    ExchangeUnbind: ("source", "destination"),
+}
+"""The names that are; a purge, a get, a consumer and a publish take theirs as it stands."""
 
 _HANDLERS: dict[type[Method], Callable[..., None]] = {
     QueueDeclare: Declarations._declare_queue,

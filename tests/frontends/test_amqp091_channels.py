@@ -823,6 +823,20 @@ def test_a_shared_prefetch_is_taken_for_a_private_one_by_4_3(arguments) -> None:
 
 
 @pytest.mark.parametrize(
+    ("preset", "came"),
+    [(RMQ355, 23), (RMQ384, 23), (RMQ40, 21), (RMQ43, 23)],
+    ids=lambda one: getattr(one, "name", ""),
+)
+def test_a_quorum_queue_has_a_delivery_limit_of_20_by_itself_since_4_0(preset, came) -> None:
+    """`rabbit_quorum_queue.erl`: DEFAULT_DELIVERY_LIMIT. In 4.3 a nack is no failure, measured."""
+    rig, client, channel = ready(1, preset, QUORUM)
+    consume(rig, channel)
+    for tag in range(1, 23):
+        do(rig, channel, *[BasicNack(delivery_tag=tag, requeue=True)] * (tag <= len(client.bodies)))
+    assert len(client.bodies) == came
+
+
+@pytest.mark.parametrize(
     ("arguments", "came"), [({}, 2_010), (QUORUM, 2_000)], ids=["classic", "quorum"]
 )
 def test_without_a_prefetch_a_quorum_queue_holds_back_beyond_2000(arguments, came) -> None:

@@ -253,6 +253,7 @@ class Broker:
             arguments,
             replicas=replicas,
             command_us=self.preset.quorum_command_us,
+            delivery_limit=self.preset.quorum_delivery_limit,
             limit_counts=self.preset.quorum_limit_counts,
             two_priorities=self.preset.quorum_two_priorities,
         )

@@ -11,7 +11,12 @@ from functools import partial
 
 from workbench.queues import QueueArguments, QueueError
 from workbench.queues.draws import Draws, SeededDraws
-from workbench.queues.quorum_fifo import FAILED, PLAIN_QUORUM, QuorumFifo
+from workbench.queues.quorum_fifo import (
+    DEFAULT_DELIVERY_LIMIT,
+    FAILED,
+    PLAIN_QUORUM,
+    QuorumFifo,
+)
 from workbench.queues.raft import ENTRIES_PER_APPEND, RIGHT, RaftRules, Replica
 from workbench.queues.wal import Done
 from workbench.sim import Clock, NoTap, Tap
@@ -92,6 +97,7 @@ class QuorumCluster:
         *,
         replicas: int = 3,
         command_us: int = 0,
+        delivery_limit: int = DEFAULT_DELIVERY_LIMIT,
         limit_counts: str = FAILED,
         two_priorities: bool = False,
     ) -> RaftGroup:
@@ -102,6 +108,7 @@ class QuorumCluster:
             arguments: with which it is declared.
             replicas: 1, 3, 5 or 7.
             command_us: service time of the leader for each command.
+            delivery_limit: as in `QuorumFifo`.
             limit_counts: as in `QuorumFifo`.
             two_priorities: as in `QuorumFifo`.
 
@@ -128,6 +135,7 @@ class QuorumCluster:
                 self._make_machine,
                 name,
                 arguments,
+                delivery_limit=delivery_limit,
                 limit_counts=limit_counts,
                 two_priorities=two_priorities,
             ),

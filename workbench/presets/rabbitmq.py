@@ -120,7 +120,7 @@ class RabbitMq40(RabbitMq43):
         "rabbit_amqp_session.erl: shortly before it wraps; capture rmq40_a",
     )
     tells_activity: bool = other(False, "4.0 sends no flow properties")
-    quorum_limit_counts: str = other("acquired", "rabbit_fifo.erl:return_one, 4.0 to 4.2")
+    quorum_limit_counts: str = other("acquired", "rabbit_fifo.erl:return_one, up to 4.2")
     quorum_two_priorities: bool = other(True, "rabbit_fifo_q.erl, 4.0 to 4.2")
     property_filters: bool = other(False, "rabbit_amqp_session.erl:filter_to_consumer_args, 4.0")
     filter_set_bug: bool = other(True, "rabbit_amqp_session.erl:keyfind_unpack_described, 4.0")
@@ -173,6 +173,9 @@ class RabbitMq384(RabbitMq40):
     flow_shown_us: int = other(5_000_000, "rabbit_reader.erl: 5 s")
     queue_sync_us: int = other(200_000, "rabbit_amqqueue_process.erl: SYNC_INTERVAL")
     paging_ratio: float = other(0.5, "RabbitMQ vm_memory_high_watermark_paging_ratio: 0.5 in 3.x")
+    quorum_delivery_limit: int = other(
+        -1, "rabbit_quorum_queue.erl: ra_machine_config, no default before 4.0"
+    )
     mirrors: bool = other(True, "RabbitMQ policy ha-mode, up to 3.13")
     paging_most: int = other(
         2, "rabbit_variable_queue.erl:reduce_memory_use, 3.8: CreditDiscBound * 2"

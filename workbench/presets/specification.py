@@ -361,6 +361,12 @@ class Preset:
         source="ours; 0 leaves disk and network alone to explain what is seen",
         doc="service time of a quorum queue's leader for one command",
     )
+    quorum_delivery_limit: int = _number(
+        20,
+        unit="returns; -1: no limit",
+        source="rabbit_quorum_queue.erl: DEFAULT_DELIVERY_LIMIT, since 4.0",
+        doc="so many returns a message in a quorum queue survives whose declaration says no number",
+    )
     quorum_limit_counts: str = _number(
         "failed",
         unit="failed or acquired",

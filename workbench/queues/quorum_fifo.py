@@ -58,7 +58,7 @@ from .raft import RIGHT, RaftRules
 from .ready import FifoReady
 
 PLAIN_QUORUM = QueueArguments(queue_type=QUORUM)
-DEFAULT_DELIVERY_LIMIT = 20  # rabbit_fifo.hrl: DEFAULT_DELIVERY_LIMIT
+DEFAULT_DELIVERY_LIMIT = 20  # rabbit_quorum_queue.erl, since 4.0
 ACQUIRED, FAILED = "acquired", "failed"
 
 # -- commands -------------------------------------------------------------------------------
@@ -342,6 +342,7 @@ class QuorumFifo:
     Args:
         name: of the queue.
         arguments: how it was declared.
+        delivery_limit: for want of one in the arguments; -1 is none.
         limit_counts: which returns the delivery limit counts: `acquired`, each (RabbitMQ 4.0 to
             4.2), or `failed`, only modified with delivery-failed and lost consumers (4.3).
         two_priorities: messages above the usual priority and the others (4.0 to 4.2); each of 32 is
@@ -359,6 +360,7 @@ class QuorumFifo:
         name: str,
         arguments: QueueArguments = PLAIN_QUORUM,
         *,
+        delivery_limit: int = DEFAULT_DELIVERY_LIMIT,
         limit_counts: str = FAILED,
         two_priorities: bool = False,
         rules: RaftRules = RIGHT,
@@ -369,7 +371,7 @@ class QuorumFifo:
         self.full = False
         self.now_us = 0
         limit = arguments.delivery_limit
-        self._delivery_limit = DEFAULT_DELIVERY_LIMIT if limit is None else limit
+        self._delivery_limit = delivery_limit if limit is None else limit
         self._limit_counts = limit_counts
         self._ready = FifoReady(two_priorities=two_priorities, in_order=rules.returns_in_order)
         self._limits = Limits(arguments)

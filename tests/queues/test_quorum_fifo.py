@@ -178,12 +178,12 @@ TALKS = {
     "a command that tells an earlier time turns no clock back": """
         with message_ttl_ms=5
         at 10; expire; at 2; put a -> deadline 15.0""",
-    # It takes what is under way; rabbit_fifo.erl:is_below, 8 of 10 is little enough.
+    # It takes what is under way; rabbit_fifo.erl:is_below, 80 of 100 is little enough.
     **{
         f"reject-publish with {limit} tells when it is full and when 80 % is left": f"""
-        with {limit}=10 overflow=reject-publish
-        consume; put m m m m m m m m m m m m -> told full | ready 12
-        grant 3 -> told full | full True
+        with {limit}=100 overflow=reject-publish
+        consume; put {" m" * 102} -> told full | ready 102
+        grant 21 -> told full | full True
         grant 1 -> told full room | full False"""
         for limit in ("max_length", "max_length_bytes")
     },

@@ -22,6 +22,19 @@ def test_every_number_names_its_source_unit_and_meaning(name: str) -> None:
         assert number.unit and number.source and number.doc
 
 
+def test_what_spec_takes_from_clients_is_what_they_have() -> None:
+    """Azure's go-amqp has windows of 5000, opened again at half; the others are Proton's."""
+    spec = presets.get("spec")
+    assert (spec.client_incoming_window, spec.client_incoming_window_regrant_at) == (5000, 2500)
+    assert (spec.incoming_window, spec.window_regrant_at) == (5000, 2500)
+    assert spec.outgoing_window == 2147483647
+    assert (spec.max_frame_size, spec.client_max_frame_size, spec.channel_max) == (
+        32768,
+        32768,
+        32767,
+    )
+
+
 def test_a_preset_cannot_be_changed_but_copied_with_a_change() -> None:
     """A run is a function of its preset, so a preset is a value."""
     spec = presets.get("spec")

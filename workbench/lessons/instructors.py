@@ -23,15 +23,15 @@ _FACT = re.compile(r"\{\w+\}")
 HEAD = """\
 # Notes for instructors
 
-Made from the lessons' TOML files in [workbench/languages/en/](workbench/languages/en/) by
-`python -m workbench.lessons.instructors`; change it there. Of each lesson you find how long it
-takes, how to teach with it, and which wrong answers it knows by name: a learner who gives one of
-them is told why the run says otherwise. Those in **bold** can be seen contradicted: *Show me*
-sets the misconception beside what happens, in the question's own run, and stops where the two part;
-or it searches the shortest schedule in which the sender's credit is another. How often a
-misconception comes is not said: no source tells it. Count it in your own room.
+Generated from the lessons' TOML files in [workbench/languages/en/](workbench/languages/en/) by
+`python -m workbench.lessons.instructors`; edit it there. For each lesson it says how long it takes,
+how to teach with it, and which wrong answers it knows by name: a learner who gives one of them is
+told why the run says otherwise. Those in **bold** can be shown to be wrong: *Show me* plays the
+misconception beside what happens, in the question's own run, and stops where the two part; or it
+searches for the shortest schedule in which the sender's credit differs. No source says how often a
+misconception occurs: count in your own room.
 
-Questions have the names that `classroom` takes after the lesson's number. One with a † can be shown
+A question has the name that `classroom` takes after the lesson's number. One with a † can be shown
 only in a cell of the lesson's own notebook, below the question: it happens live, or its section has
 no number. What is *asked again*, with other numbers, comes at the start of a later lesson, and has
 no code.
@@ -40,12 +40,12 @@ no code.
 
 - After *Commit* each learner sees a code of eight characters. Collect them in a chat or on paper;
   `classroom("01/after-grant")` in a notebook of yours takes the lines as they are, or the CSV file
-  of a poll, and draws what the room says. A bar, or its button, plays that rule beside the rule.
-  In a cell of the lesson's own notebook it works for every question that stands above it.
-- `present("01", section=4)` shows a lesson by the keys of a remote: Page Down and Page Up, `b` for
-  black, a digit for a section; `.save("lesson_01.html")` for a laptop without Python.
-- `section_code("01", 3)` is a code for the board: who types it in the index, in a lesson's card or
-  at a locked question stays with the class up to section 3, until the next one;
+  of a poll, and charts what the room says. A bar, or its button, plays that answer beside the right
+  one. In a cell of the lesson's own notebook it works for every question above it.
+- `present("01", section=4)` presents a lesson under the keys of a remote: Page Down and Page Up, `b`
+  for black, a digit for a section; `.save("lesson_01.html")` makes a page for a laptop without Python.
+- `section_code("01", 3)` is a code for the board: a learner who types it in the index, in a lesson's
+  card or at a locked question stays with the class up to section 3, until the next code;
   `section_code("01")` opens the whole lesson.
 - `handout("01").save("handout_01.html")` is a page to print.
 - `reset_all()` is for the next group: it forgets answers, branches and locks. Then close the

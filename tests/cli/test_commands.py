@@ -343,7 +343,7 @@ def test_a_capture_that_is_cut_is_good_up_to_there(capsys, folder):
     assert out[1].startswith("problem: cut.pcapng: the file ends in the middle of a block")
     assert len(files.read("t.parquet")) == 36
     told = " ".join(" ".join(lines(capsys, "import", "--help")[0]).split())
-    assert "of a capture that is cut or damaged all before that place is kept" in told
+    assert "of one that is cut, all before that place is kept" in told
 
 
 def test_a_folder_gets_one_file_a_capture(capsys, folder):

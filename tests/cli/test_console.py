@@ -236,6 +236,9 @@ def test_each_command_teaches_itself(capsys, module):
     told = capsys.readouterr().out
     assert f"  workbench {module.NAME}" in told
     assert max(map(len, module.TEXT.splitlines())) <= 100
+    alone = argparse.ArgumentParser()
+    module.add_arguments(alone)
+    assert [one.dest for one in alone._actions if not re.search(r"[a-z]{2}", one.help or "")] == []
 
 
 def test_help_lists_every_command_and_the_exit_codes(capsys):

@@ -56,12 +56,12 @@ Ask a trace of any size a question. The answer goes to stdout.
   workbench analyze week.parquet throughput --window 0.1
 
 With --follow a terminal shows what goes on now, and how long it has lasted; a file gets lines when
-that changes. A stall that lasts counts up to now, and gets a line of its own when it is over. Of a
-capture a stall may be known only then: the frames that come after it tell that somebody waited.
+that changes. A stall that lasts counts up to now, and gets a line of its own when it is over. In a
+capture it may be known only then, from the frames that come after it.
 
 Up to half a million rows are answered at once and without Java, more by Spark, which needs it
-(`workbench doctor` tells); every answer says which it was. --engine chooses; where a master is
-named, Spark is asked. WORKBENCH_SPARK_MEMORY=512m makes do with little memory. With
+(`workbench doctor` tells); every answer says which of the two gave it. --engine chooses; where a
+master is named, Spark is asked. WORKBENCH_SPARK_MEMORY=512m makes do with little memory. With
 WORKBENCH_SPARK_MASTER=spark://HOST:7077 a cluster works the questions out, of hdfs:// and s3a://
 too. What is configured for Spark itself (spark-submit, PYSPARK_SUBMIT_ARGS, spark-defaults.conf,
 PYSPARK_PYTHON) is left as it is.

@@ -38,17 +38,25 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--initial-delivery-count", type=int, default=0, metavar="N", help="where both begin (0)"
     )
     parser.add_argument(
-        "--max-states", type=int, default=DEFAULT_STATES, metavar="N", help="bound (%(default)s)"
+        "--max-states",
+        type=int,
+        default=DEFAULT_STATES,
+        metavar="N",
+        help="stop at so many states (%(default)s)",
     )
     parser.add_argument(
         "--max-seconds",
         type=float,
         default=DEFAULT_SECONDS,
         metavar="S",
-        help="bound (%(default)s)",
+        help="stop after so long (%(default)s)",
     )
     parser.add_argument(
-        "--max-megabytes", type=int, default=DEFAULT_MEGABYTES, metavar="MB", help="(%(default)s)"
+        "--max-megabytes",
+        type=int,
+        default=DEFAULT_MEGABYTES,
+        metavar="MB",
+        help="stop at so much memory (%(default)s)",
     )
     add_format(parser)
 

@@ -30,11 +30,11 @@ listed, never guessed. The report of connections, links and losses goes to stdou
                                                     at once with Spark (and so with more than 16
                                                     captures by name)
 
-Of several captures the good ones are kept and each skipped one gets a line; the exit code is then
-0, or with --strict 1, and then nothing is written. Good is what has frames that can be read: of a
-capture that is cut or damaged all before that place is kept, and the report has a line "problem",
-with --strict too. --redact drops SASL responses and message bodies, so that the trace can be given
-away; what is there already is then written anew.
+Of several captures the good ones are kept and each skipped one gets a line; the exit code is 0 all
+the same. With --strict it is 1, and nothing is written. A capture is good if frames of it can be
+read: of one that is cut, all before that place is kept, and the report has a line "problem", with
+--strict too. --redact drops SASL responses and message bodies, so that the trace can be given away;
+what is there already is then written anew.
 """
 
 

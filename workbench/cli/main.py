@@ -45,7 +45,7 @@ Drive AMQP flow control by hand and see both ends, frame by frame.
   workbench show t.parquet                        the trace in words
   workbench explore --rule set                    every schedule of a link, the shortest bad one
   workbench export t.parquet -o t.html            a page that steps through it, without a network
-  workbench import capture.pcapng -o t.parquet    the same for a capture of a real broker
+  workbench import capture.pcapng -o t.parquet    make a trace of a real broker's capture
   workbench analyze t.parquet stalls              who waited, for how long, and for which brake
   workbench serve --trace live                    a broker on a socket, for clients of your own
   workbench snapshot amqp://localhost             queues and links of a broker as it is now

@@ -25,8 +25,8 @@ trace, on every machine. `workbench scenarios` lists parameters and acts.
   workbench run two_senders --set run_ms=100 -o two_senders.parquet
   workbench run credit --act grant:link_credit=50 --act 40:grant:link_credit=0 -o stop.parquet
 
-An act happens when the row of that number has just happened, or, without a number, when the run
-has come to rest. Before the first row it is row -1: --act=-1:NAME, with an equals sign. A file
+An act happens right after the row of that number, or, without a number, when the run has come to
+rest. Before the first row it is row -1: --act=-1:NAME, with an equals sign. A file
 that exists is replaced, and only when the run is complete.
 
 A share code is a run as one short text. `--share` prints it; `--code` plays it, here or elsewhere:

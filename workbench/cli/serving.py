@@ -41,10 +41,10 @@ passed on as it is; frames are decoded, recorded and, with --hold, let through b
   workbench serve --forward broker.example:5672 --trace live
   workbench serve --forward amqps://broker.example --hold
 
-With --hold the frames of new connections wait. Type Enter to let one through, a number for so
-many, c2b or b2c for one of that way, go to let all run, hold to close the gates again, a
-breakpoint such as `break transfer`, `break basic.deliver` or `break link_credit <= 3`, clear to
-remove those, quit.
+With --hold the frames of new connections wait. Press Enter to let one through, or type a number
+for that many, c2b or b2c for one from client to broker or back, go to let all run, hold to close
+the gates again, a breakpoint such as `break transfer`, `break basic.deliver` or
+`break link_credit <= 3`, clear to remove those, or quit.
 
 The trace is a folder of Parquet files that are always whole; a killed process loses the last
 second at most. The other commands read it while it grows. Passwords are not in it.

@@ -15,9 +15,9 @@ TEXT = """\
 Look at a broker once: its queues, links, their credit and windows, and its alarms.
 
 A RabbitMQ's management interface is asked over HTTP, with GET alone; 4.1 and later tell of the
-links of AMQP 1.0. Where it is off, AMQP 0-9-1 tells of the queues that --queue names how many
-messages are ready and how many consume. What cannot be read is listed. Names of connections and
-users are left out; the password is sent to the broker, and kept nowhere.
+links of AMQP 1.0. Where it is off, AMQP 0-9-1 tells how many messages are ready and how many
+consumers there are in each queue that --queue names. What cannot be read is listed. Names of
+connections and users are left out; the password is sent to the broker, and kept nowhere.
 
   workbench snapshot amqp://guest:guest@localhost
   workbench snapshot amqp://localhost:5672 --queue orders --queue invoices -o now.html
@@ -27,7 +27,7 @@ users are left out; the password is sent to the broker, and kept nowhere.
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """What `snapshot` takes."""
     parser.add_argument("url", metavar="URL", help="amqp://user:password@host:port/virtual-host")
-    add_many(parser, "--queue", "NAME", "a queue that is asked for over AMQP", "queues")
+    add_many(parser, "--queue", "NAME", "a queue to ask about over AMQP 0-9-1", "queues")
     parser.add_argument(
         "--http",
         default="",

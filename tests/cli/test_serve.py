@@ -106,7 +106,11 @@ def test_what_cannot_be_served_is_told_in_one_line(capsys, tmp_path):
     refused(capsys, "--forward", "amqps://x", "--forward-ca", pem, code=1, telling="x.pem")
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
-        refused(capsys, "--port", str(port), code=1, telling=f"port {port}")
+        told = f"127.0.0.1 port {port}: Address already in use; port 0 takes a free one"
+        refused(capsys, "--port", str(port), code=1, telling=told)
+    elsewhere = ["--host", "192.0.2.1", "--allow-remote", "--user", "ann:secret", "--port", "0"]
+    told = "192.0.2.1 port 0: Cannot assign requested address"
+    refused(capsys, *elsewhere, code=1, telling=told)
 
 
 LET_IN = (

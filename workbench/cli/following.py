@@ -389,7 +389,7 @@ def follow_command(arguments: argparse.Namespace) -> int:
         again = "goes on from there"
     say(f"following {arguments.trace}; Ctrl-C ends it, and the same command {again}")
     if name == "stalls" and Path(arguments.trace).is_file():
-        say("a capture may tell of a stall only when it is over, by the frames that come then")
+        say("in a capture a stall may be known only when it is over, from the frames that follow")
     try:
         with _Screen(arguments, name, follower) as screen:
             while True:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import itertools
+import os
 import ssl
 from collections import deque
 from collections.abc import Callable
@@ -86,10 +88,12 @@ class SocketServer:
         try:
             self._server = await self.loop.create_server(make, host, port)
         except OSError as error:
-            raise ListenError(
-                f"cannot listen on {host} port {port}: {error.strerror or error}; port 0 takes a"
-                " free one"
-            ) from error
+            # asyncio puts the address, which is told here, into the system's words.
+            number = error.errno or 0
+            why = os.strerror(number) if number > 0 else error.strerror or str(error)
+            if number == errno.EADDRINUSE:
+                why += "; port 0 takes a free one"
+            raise ListenError(f"cannot listen on {host} port {port}: {why}") from error
         bound: int = self._server.sockets[0].getsockname()[1]
         return bound
 

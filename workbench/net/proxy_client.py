@@ -15,6 +15,7 @@ from workbench.amqp091.observer import ConnectionObserver as ConnectionObserver0
 from workbench.amqp10.observer import ConnectionObserver
 from workbench.amqp10.performatives import Open
 from workbench.sim import Direction, Flight
+from workbench.trace.files import reason
 
 from .buffered_socket import BufferedSocket
 from .client import Client
@@ -180,7 +181,7 @@ class ProxyClient(Client):
             await self.server.connect(lambda: self.broker)
         except OSError as error:
             self.server.news.append(
-                f"{self.name}: cannot reach {self.server.target}: {error.strerror or error}"
+                f"{self.name}: cannot reach {self.server.target}: {reason(error)}"
             )
             self.note("error", text=f"cannot reach {self.server.target}")
             self.drop()

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import errno
 import itertools
-import os
 import ssl
 from collections import deque
 from collections.abc import Callable
@@ -13,6 +12,7 @@ from typing import Any
 
 from workbench.notebook import PlainError
 from workbench.sim import Direction, NoTap, Tap
+from workbench.trace.files import reason
 
 from .client import Client
 from .handshake import Handshake
@@ -88,12 +88,10 @@ class SocketServer:
         try:
             self._server = await self.loop.create_server(make, host, port)
         except OSError as error:
-            # asyncio puts the address, which is told here, into the system's words.
-            number = error.errno or 0
-            why = os.strerror(number) if number > 0 else error.strerror or str(error)
-            if number == errno.EADDRINUSE:
-                why += "; port 0 takes a free one"
-            raise ListenError(f"cannot listen on {host} port {port}: {why}") from error
+            free = "; port 0 takes a free one" if error.errno == errno.EADDRINUSE else ""
+            raise ListenError(
+                f"cannot listen on {host} port {port}: {reason(error)}{free}"
+            ) from error
         bound: int = self._server.sockets[0].getsockname()[1]
         return bound
 

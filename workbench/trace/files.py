@@ -459,7 +459,10 @@ def open_file(file: Path) -> Any:
 
 
 def reason(error: BaseException) -> str:
-    """What the system says, without what Arrow tells around it; else an error's first line."""
+    """What the system says, without what Arrow or asyncio tells around it; else its first line."""
     number = getattr(error, "errno", None)
-    text = os.strerror(number) if number else str(error) or type(error).__name__
+    # The numbers of `ssl` and of names that are not found are no errors of the system.
+    if number and type(error).__module__ == "builtins":
+        return os.strerror(number)
+    text = getattr(error, "strerror", None) or str(error) or type(error).__name__
     return text.splitlines()[0]

@@ -35,8 +35,8 @@ username. Without --user, ANONYMOUS is let in, and PLAIN as guest with the passw
   workbench serve --config vm_memory_high_watermark=64MB --preset rmq4.3   an alarm soon
   workbench serve --user ann:secret --tls cert.pem key.pem --host 0.0.0.0 --allow-remote
 
-With --forward it is no broker but a gate in front of another AMQP 1.0 broker. Every octet is
-passed on as it is; frames are decoded, recorded and, with --hold, let through by hand:
+With --forward it is no broker but a gate in front of another one. Every octet is passed on as it
+is; frames of AMQP 1.0 and 0-9-1 are decoded, recorded and, with --hold, let through by hand:
 
   workbench serve --forward broker.example:5672 --trace live
   workbench serve --forward amqps://broker.example --hold

@@ -16,16 +16,16 @@ from .specification import AMQP_0_9_1, AMQP_0_10, AMQP_1_0, BROKER_J, RABBITMQ, 
 
 HEAD = """# What holds a sender
 
-Every preset of this project, and what may hold whoever sends under it: where the brake is, the
-number that it has, and what is said to the sender. The table is made from the presets
-(`python -m workbench.presets.brakes docs/brakes.md`); a test compares the two. Where each number
-comes from stands beside it in `workbench/presets`, and what was compared with a real broker in
+What may hold a sender under each preset of this project: where the brake is, its number, and what
+the sender is told. The table is generated from the presets
+(`python -m workbench.presets.brakes docs/brakes.md`); a test compares the two. The source of each
+number stands beside it in `workbench/presets`; what was compared with a real broker is in
 [fidelity.md](fidelity.md).
 """
 TAIL = """
-**How to read it.** A *–* says that the preset has no such brake, or speaks no protocol that has it.
+**How to read it.** A *–* means that the preset has no such brake, or no protocol that has it.
 *Says* is what goes to the sender over the wire: a number beforehand (credit, a window), a word that
-is held back (a completion), or nothing at all (a socket that is not read). What is said beforehand
+is held back (a completion), or nothing at all (a socket that is not read). A number beforehand
 bounds what the broker holds. A word that is held back bounds it by the client's own window, which
 the broker does not know.
 """
@@ -33,8 +33,8 @@ the broker does not know.
 _ABSENT = "–"
 _QUORUM_QUEUES_SINCE = (3, 8)
 _ASKED = {
-    "flow": ": channel.flow, and nobody sees to it",
-    "enforced-flow": ": channel.flow, and who goes on is closed",
+    "flow": ": channel.flow, which nobody enforces",
+    "enforced-flow": ": channel.flow, and a connection that goes on is closed",
 }
 
 

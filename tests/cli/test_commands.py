@@ -203,7 +203,6 @@ def test_an_existing_output_is_replaced(capsys, folder):
             2,
             "legal: latency_us from 1, or a preset with session_us",
         ),
-        (["--code", "", "-o", "t.parquet"], 1, "the share code is empty"),
         (["credit", "-o", "t.txt"], 2, "must end in .parquet"),
         (["credit", "-o", "nowhere/t.parquet"], 1, "there is no folder nowhere"),
         (["credit", "-o", "."], 1, "is a folder"),

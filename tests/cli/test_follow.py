@@ -355,7 +355,7 @@ def test_a_recorder_that_began_anew_is_told(rows, tmp_path):
 
 def test_a_folder_or_a_checkpoint_that_is_none_is_told(rows, tmp_path):
     """One line, before anything is followed."""
-    with pytest.raises(TraceFileError, match="no such folder"):
+    with pytest.raises(TraceFileError, match="no such file or folder"):
         follow(tmp_path / "absent")
     folder, state = tmp_path / "live", beside(tmp_path / "live") / "state.json"
     files.write(folder_made(folder) / "live-00001.parquet", rows[:400])

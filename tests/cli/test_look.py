@@ -520,3 +520,13 @@ def test_what_is_wrong_with_a_capture_is_told_once(capture, tmp_path):
     for words in ("the file ends in the middle of a block", "c1: its SYN is not in the capture"):
         assert words in first
         assert words not in "\n".join(others)
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/fd"), reason="no names of open files here")
+def test_of_a_pipe_it_is_told_what_to_do(capsys):
+    """`tcpdump -w - | workbench look /dev/stdin`: a capture is read more than once."""
+    reading, writing = os.pipe()
+    os.close(writing)
+    with os.fdopen(reading):
+        assert main(["look", f"/dev/fd/{reading}"]) == 1
+    assert f"{reading}: is a pipe; save the capture to a file first" in capsys.readouterr().err

@@ -70,7 +70,7 @@ def test_what_is_not_as_it_was_is_told_and_the_rest_is_played(capsys, folder):
     ("argv", "code", "telling"),
     [
         (["--code", "hello", "--share"], 1, "no share code: one begins with WB1."),
-        (["--code", "", "--share"], 1, "no share code"),
+        (["--code", "", "--share"], 1, "the share code is empty"),
         (["--code", "WB7.x", "--share"], 1, "version 7"),
         (["credit", "--code", "WB1.x", "--share"], 2, "leave them out"),
         (["--code", "WB1.x", *ACT, "--share"], 2, "leave them out"),

@@ -129,6 +129,10 @@ class Capture:
     def _opened(self) -> Iterator[BufferedReader]:
         try:
             with self.path.open("rb") as stream:
+                if not stream.seekable():
+                    raise CaptureError(
+                        f"{self.path.name}: is a pipe; save the capture to a file first"
+                    )
                 yield stream
         except OSError as error:
             raise CaptureError(f"{self.path.name}: {error.strerror or error}") from None

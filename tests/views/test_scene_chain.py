@@ -123,6 +123,14 @@ def test_what_nobody_will_read_waits_in_the_socket_at_the_end() -> None:
     assert not any("waits" in frame for frame in doc["branches"][0]["frames"])
 
 
+def test_a_queue_that_nobody_publishes_to_stands_beside_who_consumes_from_it() -> None:
+    """Its client publishes elsewhere; no two boxes are in one place."""
+    nodes = {node["id"]: node for node in scene(run("memory", "rmq4.3"), octets=False)["nodes"]}
+    assert nodes["queue:other"]["place"][1] == nodes["client:c3"]["place"][1]
+    places = [tuple(node["place"]) for node in nodes.values()]
+    assert len(set(places)) == len(places)
+
+
 def waits(played: Any) -> list[str]:
     """What the reader's box says of its socket, at each step."""
     return [" ".join(state["nodes"]["reader:c1"]["facts"]) for state in made(played)[1]]

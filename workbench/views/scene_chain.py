@@ -429,7 +429,7 @@ class ChainPicture(LinkPicture):
                 to = [each for each in rows if each.queue == one.queue]
                 there = [rows[each] for each in to if each.publishes] or [rows[each] for each in to]
                 title = say("box.queue", name=visible(one.queue))
-                place = (_QUEUE, sum(there) / len(there) if there else 0.0)
+                place = (_QUEUE, sum(there) / len(there) if there else middle)
                 box(f"queue:{one.queue}", group, place, name=title, **tone)
             last = max(rows.values(), default=0.0)
             for number, mirror in enumerate(self.mirrors if group == AMQP_0_9_1 else ()):

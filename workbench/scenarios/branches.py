@@ -21,8 +21,8 @@ MOST_ROWS_PLAYED = 200_000
 class Branches:
     """Every run made so far, and the one that is looked at.
 
-    Branch 0 is the first run. An act makes a new branch below the current one and goes there; no
-    branch is ever lost. An act that is not legal raises and leaves everything as it was.
+    Branch 0 is the first run. An act makes a new branch and goes there; no branch is ever lost. An
+    act that is not legal raises and leaves everything as it was.
 
     Attributes:
         runs: all branches, in the order in which they were made.

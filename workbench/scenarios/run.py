@@ -103,7 +103,12 @@ class Run:
         return self._with((*kept, Action(after_seq=after_seq, name=name, arguments=checked)))
 
     def until(self, seq: int) -> Run:
-        """This run without the acts that a reader of its rows up to this one has not come to."""
+        """This run without the acts whose own rows come after a row; itself if there are none.
+
+        Raises:
+            ActionError: if the row does not exist.
+        """
+        self._check_row(seq)
         rows = (row.seq for row in self.rows if row.event == "action")
         told = zip(self.actions, rows, strict=True)
         kept = tuple(action for action, row in told if row <= seq)

@@ -174,15 +174,12 @@ def _imported(place: Path, trace: Path, port: int | None, progress: Progress) ->
 
 def _seen(place: Path, trace: Path, report: CaptureReport | None, progress: Progress) -> Look:
     from workbench.folds.story import Packets, story_in_parts
-    from workbench.trace.checks import checked
     from workbench.trace.connections import Connections
     from workbench.trace.cut import cut
     from workbench.trace.files import iter_rows
     from workbench.trace.unknowns import told_once, unknowns
     from workbench.trace.words import counted, encodable
 
-    if report is None:
-        checked(trace)  # it may come from anybody
     there = Connections(trace)
     if len(there.runs) > 1:
         raise LookError(f"{place}: holds {len(there.runs)} runs; look at a file that holds one")

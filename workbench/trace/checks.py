@@ -8,6 +8,7 @@ one line that names file and column.
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
@@ -32,6 +33,8 @@ _ORDER = ("run", "seq", "t_us", "connection")
 
 Connections = Counter[tuple[str, str | None]]
 """By run and connection how many rows it has; None is the name of those that concern none."""
+_Last = dict[str, tuple[int, int]]
+"""By run, `seq` and time of its last row."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,15 +44,17 @@ class Checked:
     Attributes:
         files: its files, in order of their names.
         count: how many rows.
-        connections: how many rows each has; None if only the footers were read.
+        connections: how many rows each has.
+        last_us: by run the time of its last row. Of this, too, only the rows tell.
     """
 
     files: list[Path]
     count: int
-    connections: Connections | None
+    connections: Connections
+    last_us: dict[str, int]
 
 
-def checked(path: str | Path, *, rows: bool = True) -> Checked:
+def checked(path: str | os.PathLike[str], *, rows: bool = True) -> Checked:
     """The trace in a Parquet file or a folder of them; it may have no rows.
 
     Args:
@@ -66,7 +71,9 @@ def checked(path: str | Path, *, rows: bool = True) -> Checked:
         with open_file(file) as parquet:
             _check_nulls(file, parquet)
             count += parquet.metadata.num_rows
-    return Checked(files=files, count=count, connections=_check_rows(files) if rows else None)
+    last, connections = _check_rows(files) if rows else ({}, Connections())
+    times = {run: t_us for run, (_, t_us) in last.items()}
+    return Checked(files=files, count=count, connections=connections, last_us=times)
 
 
 def refuse_nulls(where: Path | str, name: str, count: int) -> None:
@@ -105,16 +112,16 @@ def _nulls_told(metadata: Any, number: int, name: str) -> int | None:
     return None
 
 
-def _check_rows(files: list[Path]) -> Connections:
+def _check_rows(files: list[Path]) -> tuple[_Last, Connections]:
     """What the footers do not tell: what frames lack, the order of rows, and whose they are."""
-    last: dict[str, tuple[int, int]] = {}
-    connections: Connections = Counter()
+    last: _Last = {}
+    connections = Connections()
     for file in files:
         for name in OF_FRAMES:
             _check_frames(file, name)
         for batch in batches(file, _ORDER, size=1 << 20, words=("connection",)):
             _check_order(file, batch, last, connections)
-    return connections
+    return last, connections
 
 
 def _check_frames(file: Path, name: str) -> None:
@@ -138,9 +145,7 @@ def _check_frames(file: Path, name: str) -> None:
             refuse_frame(file, name, runs[at].as_py(), seqs[at].as_py())
 
 
-def _check_order(
-    file: Path, batch: Any, last: dict[str, tuple[int, int]], connections: Connections
-) -> None:
+def _check_order(file: Path, batch: Any, last: _Last, connections: Connections) -> None:
     """Rows in order of `(run, seq)`, no pair twice, and no time that goes back.
 
     Runs may follow each other in any order, and go on in the next file: `last` tells where each is.
@@ -156,9 +161,7 @@ def _check_order(
         start = stop
 
 
-def _check_span(
-    file: Path, run: str, seqs: Any, times: Any, last: dict[str, tuple[int, int]]
-) -> None:
+def _check_span(file: Path, run: str, seqs: Any, times: Any, last: _Last) -> None:
     """Rows of one run that follow each other in a file; `last` has what came before them."""
     before, then = last.get(run, (-1, times[0].as_py()))
     first = seqs[0].as_py()

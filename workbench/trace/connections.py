@@ -6,13 +6,13 @@ import os
 import tempfile
 from collections import Counter
 from collections.abc import Iterator
-from pathlib import Path
 from typing import IO
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from .files import TraceFileError, batches, from_table, open_file, reason, trace_files
+from .checks import checked
+from .files import TraceFileError, batches, from_table, reason
 from .schema import COLUMN_NAMES, Row
 
 __all__ = ["Connections"]
@@ -23,7 +23,6 @@ HELD_OCTETS = 16 << 20
 """What waits, compressed, is in memory up to so many octets; more of it on disk."""
 
 _WITHOUT_OCTETS = tuple(name for name in COLUMN_NAMES if name != "raw")
-_Group = tuple[Path, int]
 
 
 class Connections:
@@ -38,31 +37,19 @@ class Connections:
         last_us: the time of its last row.
 
     Raises:
-        TraceFileError: it is no trace, or has no row.
+        TraceFileError: it is no trace, a faulty one, or has no row.
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
-        self.runs: set[str] = set()
-        self.sizes: Counter[str | None] = Counter()
-        self.last_us = 0
-        self._groups: dict[_Group, set[str | None]] = {}  # the connections in each row group
-        for file in trace_files(path):
-            with open_file(file) as parquet:
-                count = parquet.metadata.num_row_groups
-            for group in range(count):
-                self._look_at(file, group)
-        if not self.sizes:
+        found = checked(path)  # it may come from anybody
+        if not found.count:
             raise TraceFileError(f"{path}: holds no rows: an empty trace")
-
-    def _look_at(self, file: Path, group: int) -> None:
-        there = self._groups[file, group] = set()
-        for batch in batches(file, ["run", "t_us", "connection"], groups=[group]):
-            self.runs.update(pc.unique(batch["run"]).to_pylist())
-            self.last_us = max(self.last_us, pc.max(batch["t_us"]).as_py() or 0)
-            found = {pair["values"]: pair["counts"]
-                     for pair in pc.value_counts(batch["connection"]).to_pylist()}  # fmt: skip
-            self.sizes.update(found)
-            there.update(found)
+        self.runs = set(found.last_us)
+        self.last_us = max(found.last_us.values())
+        self.sizes: Counter[str | None] = Counter()
+        for (_, name), size in found.connections.items():
+            self.sizes[name] += size
+        self._files = found.files
 
     def parts(self, most: int = PART_ROWS) -> Iterator[list[Row]]:
         """The rows in order, without their octets; in each part all of some connections.
@@ -92,9 +79,10 @@ class Connections:
         """Writes each part's rows into a file; gives the places where they begin, by part."""
         pieces: list[list[int]] = [[] for _ in parts]
         options = pa.ipc.IpcWriteOptions(compression="zstd")
-        for (file, group), there in self._groups.items():
+        for file in self._files:
             # In large pieces: to read or write one costs as much as a thousand rows.
-            for batch in batches(file, _WITHOUT_OCTETS, groups=[group]):
+            for batch in batches(file, _WITHOUT_OCTETS):
+                there = set(pc.unique(batch["connection"]).to_pylist())
                 for names, its in zip(parts, pieces, strict=True):
                     if there.isdisjoint(names):
                         continue

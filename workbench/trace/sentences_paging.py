@@ -45,17 +45,12 @@ def _queue(row: Row) -> str:
 
 def _paged(row: Row) -> str:
     told = row.extra
-    text = say(
-        "paging.acks-first" if told["first"] == "acks" else "paging.ready-first",
-        queue=_queue(row),
-        messages=told["messages"],
-        acks=told["acks"],
-        quota=told["quota"],
-    )
+    first = "acks" if told["first"] == "acks" else "ready"
+    text = say(f"paging.{first}-first", **told, queue=_queue(row))
     if told["positions"]:
         text += say("paging.positions", n=told["positions"])
     if told["stopped"]:
-        text += say("paging.wait", left=told["left"])
+        text += say("paging.wait", **told)
     return text
 
 
@@ -69,9 +64,8 @@ def _target(row: Row) -> str:
 def _duration(row: Row) -> str:
     told = row.extra
     if told.get("duration_ms") is None:
-        return say("paging.any-duration", used=told["used"], limit=told["limit"])
-    seconds = told["duration_ms"] / 1000
-    return say("paging.duration", seconds=seconds, used=told["used"], limit=told["limit"])
+        return say("paging.any-duration", **told)
+    return say("paging.duration", **told, seconds=told["duration_ms"] / 1000)
 
 
 def _synchronising(row: Row) -> str:

@@ -19,7 +19,7 @@ from workbench.trace.schema import BROKER, CLIENT, FRAME_EVENTS, OBSERVED, OWN
 
 from . import serials
 from .chunks import UNIT, Chunks, unit
-from .endpoint_view import VIEW, endpoint_view, is_frame, peer_of, roster
+from .endpoint_view import VIEW, endpoint_view, ends_message, is_frame, peer_of, roster
 from .readings import begun_since, counter, room_of, still_open
 from .schemas import LINK
 from .segmented_scan import alone, checkpointed, segmented_scan
@@ -113,7 +113,7 @@ def _rows(trace: DataFrame) -> DataFrame:
     flow, attach, begin = (F.col("what") == name for name in ("flow", "attach", "begin"))
     mine, nothing = F.col("lkey").isNotNull(), F.lit(None).cast("long")
     sends = said & (F.col("what") == "transfer")
-    last = ~F.coalesce(frame["more"], F.lit(False)) | F.coalesce(frame["aborted"], F.lit(False))
+    last = ends_message(frame["more"], frame["aborted"])
     window = frame["incoming_window"]
     word = F.when(
         (window == 0) & (F.col(VIEW) == CLIENT),

@@ -1,9 +1,9 @@
-"""How questions are put together: steps in a row, and a schema at each end."""
+"""What each question is put together with: a schema at each end."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import reduce, wraps
+from functools import wraps
 from typing import TYPE_CHECKING, ParamSpec
 
 from pyspark.sql import functions as F
@@ -14,15 +14,10 @@ from .errors import AnalysisError
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-__all__ = ["Transformer", "chain", "same", "typed"]
+__all__ = ["Transformer", "same", "typed"]
 
 Transformer = Callable[["DataFrame"], "DataFrame"]
 P = ParamSpec("P")
-
-
-def chain(*steps: Transformer) -> Transformer:
-    """One transformer that does these steps, the first first."""
-    return lambda df: reduce(lambda so_far, step: step(so_far), steps, df)
 
 
 def typed(

@@ -38,6 +38,7 @@ __all__ = [
     "VIEW",
     "alarms",
     "endpoint_view",
+    "ends_message",
     "frames_once",
     "has_broker",
     "is_frame",
@@ -85,6 +86,11 @@ def of_a_link() -> Column:
         & F.col("session").isNotNull()
         & (F.col("link").isNotNull() | F.col("frame")["handle"].isNotNull())
     )
+
+
+def ends_message(more: Column, aborted: Column) -> Column:
+    """Of a transfer: no more of its message will come."""
+    return ~F.coalesce(more, F.lit(False)) | F.coalesce(aborted, F.lit(False))
 
 
 def is_named() -> Column:

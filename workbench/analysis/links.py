@@ -16,7 +16,7 @@ from pyspark.sql import functions as F
 from workbench.trace.schema import BROKER, CLIENT, LOSSES, OBSERVED, RECEIVED
 
 from .chunks import UNIT, unit
-from .endpoint_view import is_named, of_a_link, roster, stray
+from .endpoint_view import ends_message, is_named, of_a_link, roster, stray
 from .schemas import LINK
 
 if TYPE_CHECKING:
@@ -123,7 +123,7 @@ def _key(end: Column) -> Column:
 def _op(user: Column) -> Column:
     frame, kind = F.col("frame"), F.col("kind")
     count, credit = frame["delivery_count"], frame["link_credit"]
-    goes_on = F.coalesce(frame["more"], F.lit(False)) & ~F.coalesce(frame["aborted"], F.lit(False))
+    goes_on = ~ends_message(frame["more"], frame["aborted"])
     granter = F.coalesce(is_named() & ~user, F.lit(False))
     user = F.coalesce(is_named() & user, F.lit(False))
     return (

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
 from workbench.trace.checks import OF_FRAMES, REQUIRED, checked, refuse_frame, refuse_nulls
@@ -53,14 +53,12 @@ class Trace:
     chunks: Chunks
 
 
-def open_trace(spark: SparkSession, path: str | Path, *, check: bool = True) -> Trace:
+def open_trace(spark: SparkSession, path: str | Path) -> Trace:
     """The trace in a Parquet file or a folder of them.
 
     Args:
         spark: the session.
         path: a file, a folder, or what else Spark can read (`s3a://...`).
-        check: read a few columns of every row too, to be sure of their order, and that a frame has
-            an author and a number.
 
     Raises:
         AnalysisError: it is no trace, or a faulty one; the text names file and column.
@@ -71,7 +69,7 @@ def open_trace(spark: SparkSession, path: str | Path, *, check: bool = True) -> 
         with told():
             return _open_url(spark, str(path))
     with told():
-        found = checked(path, rows=check)
+        found = checked(path)
         if not found.count:
             raise AnalysisError(f"{path}: holds no rows: an empty trace")
         frame = spark.read.schema(TRACE).parquet(*(spark_path(file) for file in found.files))
@@ -92,7 +90,9 @@ def _open_url(spark: SparkSession, url: str) -> Trace:
     known = [column for column in there.schema if column.name in COLUMN_NAMES]
     versions = [column.metadata[VERSION_KEY] for column in known if VERSION_KEY in column.metadata]
     arrow = there.select(*(column.name for column in known)).limit(0).toArrow().schema
-    _check_schema(url, arrow.with_metadata({VERSION_KEY: (versions or [SCHEMA_VERSION])[0]}))
+    words = misfit(arrow.with_metadata({VERSION_KEY: (versions or [SCHEMA_VERSION])[0]}))
+    if words:
+        raise AnalysisError(f"{url}: {words}")
     frame = spark.read.schema(TRACE).parquet(url)
     nulls = [F.count(F.when(F.col(name).isNull(), 1)).alias(f"no_{name}") for name in REQUIRED]
     span = F.max("seq") - F.min("seq") + 1
@@ -168,9 +168,3 @@ def told() -> Iterator[None]:
 def _local(path: str) -> str:
     """A file's name as this machine has it; Spark tells it as in a URL."""
     return path if Path(path).exists() else unquote(path)
-
-
-def _check_schema(where: Path | str, schema: Any) -> None:
-    words = misfit(schema)
-    if words:
-        raise AnalysisError(f"{where}: {words}")

@@ -16,7 +16,7 @@ from pyspark.sql import functions as F
 
 from . import serials
 from .chunks import Chunks
-from .endpoint_view import VIEW
+from .endpoint_view import VIEW, ends_message
 from .schemas import LINK
 from .segmented_scan import checkpointed, segmented_scan
 
@@ -58,7 +58,7 @@ def links_read(rows: DataFrame, chunks: Chunks) -> DataFrame:
     flow, attach = F.col("kind") == "flow", F.col("kind") == "attach"
     by_sender = F.coalesce(F.col("from_peer") == F.col("link_sender"), F.lit(False))
     sends = by_sender & (F.col("kind") == "transfer") & F.col("session").isNotNull()
-    last = ~F.coalesce("more", F.lit(False)) | F.coalesce("aborted", F.lit(False))
+    last = ends_message(F.col("more"), F.col("aborted"))
     named = rows.where(F.col("link").isNotNull() & F.col("link_sender").isNotNull()).withColumns(
         {"key": F.xxhash64(*LINK, VIEW), "by_sender": by_sender, "sends": sends,
          "ends": sends & last}

@@ -119,17 +119,23 @@ def _dealt(
 def _events(trace: DataFrame) -> DataFrame:
     """Ends of sessions and connections, and TCP that takes no more octets: few rows."""
     place = ("seq", "t_us", "frame_id")
-    rows = checkpointed(_rare(trace))
-    ended = is_frame() & F.col("kind").isin("end", "close") & F.col("connection").isNotNull()
+    ended = is_frame() & F.col("kind").isin("end", "close")
+    tcp = F.col("event").isin("block", "unblock") & (F.col("kind") == "tcp")
+    gone = F.col("event") == "disconnect"
+    rows = trace.where((ended | tcp | gone) & F.col("connection").isNotNull())
+    rows = checkpointed(
+        rows.select(
+            "run", "seq", "t_us", "frame_id", "vantage", "event", "protocol", "kind", "from_peer",
+            "connection", "session", "link_sender",
+        )
+    )  # fmt: skip
     ends = endpoint_view(rows.where(ended), trace).select(
         F.when(F.col("kind") == "end", session_key(VIEW))
         .otherwise(F.xxhash64("run", "connection", VIEW)).alias("dkey"),
         *place, F.lit(True).alias("over"),
     )  # fmt: skip
-    tcp = F.col("event").isin("block", "unblock") & (F.col("kind") == "tcp")
-    gone = F.col("event") == "disconnect"
     both = F.array(F.lit(CLIENT), F.lit(BROKER))
-    others = rows.where((tcp | gone) & F.col("connection").isNotNull()).withColumn(
+    others = rows.where(tcp | gone).withColumn(
         "peer", F.explode(F.when(gone, both).otherwise(F.array(peer_of(F.col("vantage")))))
     )
     others = others.select(
@@ -138,16 +144,6 @@ def _events(trace: DataFrame) -> DataFrame:
         F.when(tcp, F.col("event") == "block").alias("tcp"),
     )  # fmt: skip
     return ends.unionByName(others, allowMissingColumns=True)
-
-
-def _rare(trace: DataFrame) -> DataFrame:
-    """The rows that `_events` are made of, with no more than that takes."""
-    stops = F.col("event").isin("block", "unblock") & (F.col("kind") == "tcp")
-    ends = F.col("kind").isin("end", "close") & is_frame()
-    return trace.where(stops | (F.col("event") == "disconnect") | ends).select(
-        "run", "seq", "t_us", "frame_id", "vantage", "event", "protocol", "kind", "from_peer",
-        "connection", "session", "link_sender",
-    )  # fmt: skip
 
 
 def _numbered(rows: DataFrame, trace: DataFrame, chunks: Chunks) -> DataFrame:

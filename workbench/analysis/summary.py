@@ -13,7 +13,7 @@ from .channels import content
 from .chunks import Chunks
 from .compose import Transformer, typed
 from .counting import counted
-from .endpoint_view import seen, spoken
+from .endpoint_view import ends_message, seen, spoken
 from .links import by_user, link_names, link_rows
 from .readings import links_read, sessions_read
 from .schemas import LINK, SUMMARY, TRACE
@@ -42,8 +42,7 @@ def summary(chunks: Chunks = Chunks()) -> Transformer:  # noqa: B008
     """
 
     def transform(trace: DataFrame) -> DataFrame:
-        frame, no = F.col("frame"), F.lit(False)
-        last = ~F.coalesce(frame["more"], no) | F.coalesce(frame["aborted"], no)
+        last = ends_message(F.col("frame.more"), F.col("frame.aborted"))
         ends = F.when((F.col("kind") == "transfer") & by_user(), last)
         told = {"t_us": F.col("t_us"), "ends": ends}
         rows = counted(link_rows(trace, told), link_names(trace), chunks)
@@ -84,17 +83,13 @@ def summary(chunks: Chunks = Chunks()) -> Transformer:  # noqa: B008
             )
         )
         return _beside(_beside(links, held), broken).select(
-            *LINK,
-            "messages",
-            "first_seq",
-            "at_zero_us",
-            "lasted_us",
+            *LINK, "messages", "first_seq", "at_zero_us", "lasted_us",
             F.coalesce("stalls", F.lit(0)).alias("stalls"),
             F.coalesce(F.col("longest.longest_us"), F.lit(0)).alias("longest_us"),
             F.col("longest.brake").alias("longest_brake"),
             (-F.col("longest.seq")).alias("longest_seq"),
             *(F.coalesce(each, F.lit(0)).alias(each) for each in ("violations", "beyond_window")),
-        )
+        )  # fmt: skip
 
     return transform
 

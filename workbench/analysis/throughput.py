@@ -13,9 +13,10 @@ from pyspark.sql import functions as F
 from .channels import content
 from .chunks import Chunks
 from .compose import Transformer, typed
-from .endpoint_view import VIEW, frames_once, seen, spoken
+from .endpoint_view import VIEW, ends_message, frames_once, seen, spoken
 from .errors import AnalysisError
 from .intervals import intervals
+from .links import by_user
 from .readings import (
     SESSION,
     endings,
@@ -60,11 +61,8 @@ def throughput(window_us: int = WINDOW_US, chunks: Chunks = Chunks()) -> Transfo
 
 def _counted(trace: DataFrame, window_us: int, chunks: Chunks) -> DataFrame:
     """Messages, frames and octets by link and window, with the empty windows between."""
-    no = F.lit(False)
-    sends = F.coalesce(F.col("from_peer") == F.col("link_sender"), no) & (
-        F.col("kind") == "transfer"
-    )
-    last = ~F.coalesce("more", no) | F.coalesce("aborted", no)
+    sends = F.coalesce(by_user(), F.lit(False)) & (F.col("kind") == "transfer")
+    last = ends_message(F.col("more"), F.col("aborted"))
     rows = (
         frames_once(trace)
         .where(F.col("link").isNotNull())

@@ -11,7 +11,7 @@ from pyspark.sql import functions as F
 
 from .chunks import Chunks
 from .compose import Transformer, typed
-from .endpoint_view import VIEW, seen
+from .endpoint_view import VIEW, ends_message, seen
 from .intervals import intervals
 from .readings import SESSION, endings, merged, senders, sessions_read
 from .schemas import LINK, TRACE, WINDOWS
@@ -89,8 +89,7 @@ def closings(rows: DataFrame, read: DataFrame, chunks: Chunks) -> DataFrame:
 
 def _messages(rows: DataFrame) -> DataFrame:
     """Messages begun in each session: those that ended, and those still open at the end."""
-    no = F.lit(False)
-    last = ~F.coalesce("more", no) | F.coalesce("aborted", no)
+    last = ends_message(F.col("more"), F.col("aborted"))
     per_link = (
         senders(rows)
         .where(F.col("said") & (F.col("kind") == "transfer") & F.col("link").isNotNull())

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import wraps
-from typing import TYPE_CHECKING, ParamSpec
+from typing import TYPE_CHECKING, ParamSpec, Protocol
 
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
+from .chunks import Chunks
 from .errors import AnalysisError
+from .schemas import TRACE
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-__all__ = ["Transformer", "same", "typed"]
+__all__ = ["Question", "Transformer", "question", "same", "typed"]
 
 Transformer = Callable[["DataFrame"], "DataFrame"]
 P = ParamSpec("P")
@@ -48,6 +50,33 @@ def typed(
             return checked
 
         return made
+
+    return decorate
+
+
+class Question(Protocol):
+    """A question about one trace."""
+
+    def __call__(self, chunks: Chunks = ...) -> Transformer:
+        """What answers it; `chunks`: how the trace is cut, see `reading.open_trace`."""
+
+
+def question(
+    gives: T.StructType,
+) -> Callable[[Callable[[DataFrame, Chunks], DataFrame]], Question]:
+    """Makes a question of what works its answer out, from a trace and how that is cut.
+
+    Args:
+        gives: the schema of the answer; see `typed`.
+    """
+
+    def decorate(answer: Callable[[DataFrame, Chunks], DataFrame]) -> Question:
+        def asked(chunks: Chunks = Chunks()) -> Transformer:  # noqa: B008
+            return lambda trace: answer(trace, chunks)
+
+        asked.__name__, asked.__doc__ = answer.__name__, answer.__doc__
+        asked.__module__ = answer.__module__
+        return typed(TRACE, gives)(asked)
 
     return decorate
 

@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING
 from pyspark.sql import functions as F
 
 from .chunks import Chunks
-from .compose import Transformer, typed
+from .compose import question
 from .counting import counted
 from .links import link_names, link_rows
-from .schemas import CREDIT, TRACE
+from .schemas import CREDIT
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -27,22 +27,14 @@ if TYPE_CHECKING:
 __all__ = ["credit"]
 
 
-@typed(TRACE, CREDIT)
-def credit(chunks: Chunks = Chunks()) -> Transformer:  # noqa: B008
-    """Gives one row for every frame that concerns a link.
-
-    Args:
-        chunks: how the trace is cut; see `reading.open_trace`.
-    """
-
-    def transform(trace: DataFrame) -> DataFrame:
-        rows = link_rows(trace, {"frame_id": F.col("frame_id")})
-        return counted(rows, link_names(trace), chunks).withColumns(
-            {
-                "delivery_count": F.col("count"),
-                "link_credit": F.col("left"),
-                "known": F.col("count").isNotNull() & F.col("left").isNotNull(),
-            }
-        )
-
-    return transform
+@question(CREDIT)
+def credit(trace: DataFrame, chunks: Chunks) -> DataFrame:
+    """Gives one row for every frame that concerns a link."""
+    rows = link_rows(trace, {"frame_id": F.col("frame_id")})
+    return counted(rows, link_names(trace), chunks).withColumns(
+        {
+            "delivery_count": F.col("count"),
+            "link_credit": F.col("left"),
+            "known": F.col("count").isNotNull() & F.col("left").isNotNull(),
+        }
+    )

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING
 from pyspark.sql import functions as F
 
 from .chunks import Chunks
-from .compose import Transformer, typed
+from .compose import question
 from .endpoint_view import VIEW, seen
 from .intervals import intervals
 from .latency import answers_to_grants, percentile
 from .readings import endings, links_read, merged, receivers, senders
-from .schemas import GRANTS, LINK, TRACE
+from .schemas import GRANTS, LINK
 from .segmented_scan import segmented_scan
 
 if TYPE_CHECKING:
@@ -29,26 +29,18 @@ STEADY = 10
 """Of the typical interval, its tenth: so far a timer's may vary."""
 
 
-@typed(TRACE, GRANTS)
-def grants(chunks: Chunks = Chunks()) -> Transformer:  # noqa: B008
-    """Gives one row for each link.
-
-    Args:
-        chunks: how the trace is cut; see `reading.open_trace`.
-    """
-
-    def transform(trace: DataFrame) -> DataFrame:
-        rows = seen(trace)
-        read = links_read(rows, chunks)
-        trips = (
-            answers_to_grants(read, chunks)
-            .groupBy(*LINK)
-            .agg(percentile("us", 50).alias("round_trip_us"))
-        )
-        parts = [*_sent(rows, read, chunks), _granted(read, chunks), trips]
-        return _answered(merged(parts, LINK))
-
-    return transform
+@question(GRANTS)
+def grants(trace: DataFrame, chunks: Chunks) -> DataFrame:
+    """Gives one row for each link."""
+    rows = seen(trace)
+    read = links_read(rows, chunks)
+    trips = (
+        answers_to_grants(read, chunks)
+        .groupBy(*LINK)
+        .agg(percentile("us", 50).alias("round_trip_us"))
+    )
+    parts = [*_sent(rows, read, chunks), _granted(read, chunks), trips]
+    return _answered(merged(parts, LINK))
 
 
 def at_zero(rows: DataFrame, read: DataFrame, chunks: Chunks) -> DataFrame:

@@ -12,10 +12,10 @@ from pyspark.sql import functions as F
 
 from .channels import answered, channel_rows
 from .chunks import Chunks
-from .compose import Transformer, typed
+from .compose import question
 from .endpoint_view import seen, spoken
 from .readings import links_read, receivers
-from .schemas import LATENCY, LINK, TRACE
+from .schemas import LATENCY, LINK
 from .segmented_scan import checkpointed, segmented_scan
 from .settling import settlements
 
@@ -31,37 +31,29 @@ def percentile(value: str, percent: int) -> Column:
     return rank.cast("long")
 
 
-@typed(TRACE, LATENCY)
-def latency(chunks: Chunks = Chunks()) -> Transformer:  # noqa: B008
-    """Gives one row for each link and measure that began at least once.
-
-    Args:
-        chunks: how the trace is cut; see `reading.open_trace`.
-    """
-
-    def transform(trace: DataFrame) -> DataFrame:
-        rows = seen(trace)
-        read = links_read(rows, chunks)
-        begun = [
-            settlements(rows, read).withColumn("measure", F.lit("settlement")),
-            answers_to_grants(read, chunks).withColumn("measure", F.lit("grant")),
-            _answers_to_flows(read, chunks),
-        ]
-        if spoken(trace):
-            begun.append(answered(trace, channel_rows(trace), chunks))
-        every = reduce(
-            lambda one, more: one.unionByName(more),
-            [each.select(*LINK, "measure", "seq", "us") for each in begun],
-        )
-        return every.groupBy(*LINK, "measure").agg(
-            F.count("us").alias("count"),
-            *(percentile("us", percent).alias(f"p{percent}_us") for percent in (50, 90, 99)),
-            F.max("us").alias("max_us"),
-            (F.count("*") - F.count("us")).alias("unanswered"),
-            F.min_by("seq", F.struct(F.col("us").isNull(), -F.col("us"), "seq")).alias("worst_seq"),
-        )
-
-    return transform
+@question(LATENCY)
+def latency(trace: DataFrame, chunks: Chunks) -> DataFrame:
+    """Gives one row for each link and measure that began at least once."""
+    rows = seen(trace)
+    read = links_read(rows, chunks)
+    begun = [
+        settlements(rows, read).withColumn("measure", F.lit("settlement")),
+        answers_to_grants(read, chunks).withColumn("measure", F.lit("grant")),
+        _answers_to_flows(read, chunks),
+    ]
+    if spoken(trace):
+        begun.append(answered(trace, channel_rows(trace), chunks))
+    every = reduce(
+        lambda one, more: one.unionByName(more),
+        [each.select(*LINK, "measure", "seq", "us") for each in begun],
+    )
+    return every.groupBy(*LINK, "measure").agg(
+        F.count("us").alias("count"),
+        *(percentile("us", percent).alias(f"p{percent}_us") for percent in (50, 90, 99)),
+        F.max("us").alias("max_us"),
+        (F.count("*") - F.count("us")).alias("unanswered"),
+        F.min_by("seq", F.struct(F.col("us").isNull(), -F.col("us"), "seq")).alias("worst_seq"),
+    )
 
 
 def answers_to_grants(read: DataFrame, chunks: Chunks) -> DataFrame:

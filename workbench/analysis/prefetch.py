@@ -13,9 +13,9 @@ from workbench.trace.schema import BROKER
 
 from .channels import channel_rows
 from .chunks import Chunks
-from .compose import Transformer, typed
+from .compose import question
 from .endpoint_view import VIEW
-from .schemas import PREFETCH, TRACE
+from .schemas import PREFETCH
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -23,18 +23,10 @@ if TYPE_CHECKING:
 __all__ = ["prefetch"]
 
 
-@typed(TRACE, PREFETCH)
-def prefetch(chunks: Chunks = Chunks()) -> Transformer:  # noqa: B008
-    """Gives one row for each frame that concerns a consumer.
-
-    Args:
-        chunks: how the trace is cut; each row is told by itself.
-    """
-
-    def transform(trace: DataFrame) -> DataFrame:
-        limit = F.col("prefetch_count")
-        return channel_rows(trace).where(
-            (F.col(VIEW) == BROKER) & F.col("consumer").isNotNull() & limit.isNotNull()
-        )
-
-    return transform
+@question(PREFETCH)
+def prefetch(trace: DataFrame, chunks: Chunks) -> DataFrame:
+    """Gives one row for each frame that concerns a consumer."""
+    limit = F.col("prefetch_count")
+    return channel_rows(trace).where(
+        (F.col(VIEW) == BROKER) & F.col("consumer").isNotNull() & limit.isNotNull()
+    )

@@ -14,10 +14,10 @@ from workbench.trace.schema import CLIENT
 
 from . import serials
 from .chunks import Chunks
-from .compose import Transformer, typed
+from .compose import question
 from .endpoint_view import VIEW, losses, seen
 from .readings import SESSION, links_read, senders, sessions_read
-from .schemas import LINK, TRACE, VIOLATIONS
+from .schemas import LINK, VIOLATIONS
 from .segmented_scan import segmented_scan
 
 if TYPE_CHECKING:
@@ -44,20 +44,12 @@ CLAUSES = {
 }
 
 
-@typed(TRACE, VIOLATIONS)
-def violations(chunks: Chunks = Chunks()) -> Transformer:  # noqa: B008
-    """Gives one row for each frame and each rule that it breaks.
-
-    Args:
-        chunks: how the trace is cut; see `reading.open_trace`.
-    """
-
-    def transform(trace: DataFrame) -> DataFrame:
-        rows = seen(trace)
-        links, sessions = links_read(rows, chunks), sessions_read(rows, chunks)
-        return excused(violations_of(rows, links, sessions, chunks), trace)
-
-    return transform
+@question(VIOLATIONS)
+def violations(trace: DataFrame, chunks: Chunks) -> DataFrame:
+    """Gives one row for each frame and each rule that it breaks."""
+    rows = seen(trace)
+    links, sessions = links_read(rows, chunks), sessions_read(rows, chunks)
+    return excused(violations_of(rows, links, sessions, chunks), trace)
 
 
 def excused(found: DataFrame, trace: DataFrame) -> DataFrame:

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING
 from pyspark.sql import functions as F
 
 from .chunks import Chunks
-from .compose import Transformer, typed
+from .compose import question
 from .endpoint_view import VIEW, ends_message, seen
 from .intervals import intervals
 from .readings import SESSION, endings, merged, senders, sessions_read
-from .schemas import LINK, TRACE, WINDOWS
+from .schemas import LINK, WINDOWS
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -22,19 +22,11 @@ if TYPE_CHECKING:
 __all__ = ["closings", "windows", "windows_of"]
 
 
-@typed(TRACE, WINDOWS)
-def windows(chunks: Chunks = Chunks()) -> Transformer:  # noqa: B008
-    """Gives one row for each session and direction in which a transfer or a window was seen.
-
-    Args:
-        chunks: how the trace is cut; see `reading.open_trace`.
-    """
-
-    def transform(trace: DataFrame) -> DataFrame:
-        rows = seen(trace)
-        return windows_of(rows, sessions_read(rows, chunks), chunks)
-
-    return transform
+@question(WINDOWS)
+def windows(trace: DataFrame, chunks: Chunks) -> DataFrame:
+    """Gives one row for each session and direction in which a transfer or a window was seen."""
+    rows = seen(trace)
+    return windows_of(rows, sessions_read(rows, chunks), chunks)
 
 
 def windows_of(rows: DataFrame, read: DataFrame, chunks: Chunks) -> DataFrame:

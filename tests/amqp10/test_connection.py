@@ -4,9 +4,9 @@ import pytest
 
 from tests.amqp10.pair import LinkPair, Pair
 from workbench.amqp10.connection import Connection
-from workbench.amqp10.errors import LocalProtocolError
+from workbench.amqp10.errors import ErrorCondition, LocalProtocolError
 from workbench.amqp10.events import CloseReceived, HeaderRefused, Heartbeat, ProtocolViolation
-from workbench.amqp10.frame import Frame, ProtocolHeader
+from workbench.amqp10.frame import Frame, ProtocolHeader, item_size
 from workbench.amqp10.performatives import Begin, Close, End, Error, Flow, Open
 from workbench.amqp10.session import Session
 from workbench.amqp10.settings import ConnectionSettings
@@ -283,6 +283,29 @@ def test_each_frame_is_emitted_after_its_state():
     assert ids == [before + 1, before + 2, before + 3]
     counts = [one.link_ledger["delivery_count"] for one in pair.server.scopes[first:]]
     assert counts == [1, 1, 1]
+
+
+@pytest.mark.parametrize("tells", ["link", "session", "connection"])
+@pytest.mark.parametrize(("octets", "cut"), [(50, False), (300, False), (5_000, True)])
+def test_an_error_is_told_in_a_frame_that_the_peer_takes(tells, octets, cut):
+    """Its description is cut where the frame would be larger than max-frame-size [2.7.1]."""
+    pair = LinkPair(client=ConnectionSettings(max_frame_size=512))
+    ends = {
+        "link": pair.sender.close,
+        "session": pair.sender_session.end,
+        "connection": pair.server.connection.close,
+    }
+    description = "ä" * (octets // 2)
+    ends[tells](Error(condition=ErrorCondition.INTERNAL_ERROR, description=description))
+    frame = pair.server.sent[-1]
+    told = frame.performative.error
+    assert told.condition is ErrorCondition.INTERNAL_ERROR
+    assert item_size(frame) <= 512
+    if not cut:
+        assert told.description == description
+        return
+    assert item_size(frame) > 500
+    assert told.description == "ä" * (len(told.description) - 3) + "..."
 
 
 def test_late_answers_are_left_undone():

@@ -12,7 +12,9 @@ The rules of this file:
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar
+
+from msgspec.structs import replace
 
 from workbench.amqp10.errors import ErrorCondition, LocalProtocolError, RemoteProtocolError, Scope
 from workbench.amqp10.events import (
@@ -38,6 +40,7 @@ from workbench.amqp10.events import (
 )
 from workbench.amqp10.frame import (
     AMQP_PROTOCOL,
+    FRAME_HEADER_SIZE,
     MIN_MAX_FRAME_SIZE,
     SASL_PROTOCOL,
     Frame,
@@ -50,6 +53,7 @@ from workbench.amqp10.outcome import Accepted, Released
 from workbench.amqp10.performatives import (
     Begin,
     Close,
+    Detach,
     Disposition,
     End,
     Error,
@@ -90,6 +94,11 @@ US_PER_MS = 1_000
 
 Taken: TypeAlias = tuple[list[Event], Session | None, Link | None]
 """Events, and the session and the link that the item concerns."""
+
+Told = TypeVar("Told", Detach, End, Close)
+
+CUT = "..."
+"""Stands for the rest of a description for which a frame has no room."""
 
 SASL_FRAMES = frozenset((SaslMechanisms, SaslInit, SaslChallenge, SaslResponse, SaslOutcome))
 
@@ -278,7 +287,7 @@ class Connection:
         self.error = self.error or error
         self.failed = self.failed or error is not None
         self.drop_sessions()
-        self.emit_item(Frame(0, Close(error=error)))
+        self.emit_item(Frame(0, self.fitted(Close(error=error))))
 
     def abandon(self) -> None:
         """The transport is gone: everything ends here, nothing is sent."""
@@ -672,6 +681,21 @@ class Connection:
     def can_emit(self) -> bool:
         """Whether this end may send a frame other than open and close."""
         return self.state.sends
+
+    def fitted(self, frame: Told) -> Told:
+        """The frame that tells an error, with as much of its description as the peer takes.
+
+        A frame may have max-frame-size octets [2.7.1], and 512 before the peer's open.
+        """
+        error = frame.error
+        if error is None or error.description is None:
+            return frame
+        over = FRAME_HEADER_SIZE + frame.size() - self.remote_max_frame_size
+        if over <= 0:
+            return frame
+        octets = error.description.encode()
+        kept = octets[: max(0, len(octets) - over - len(CUT))].decode(errors="ignore")
+        return replace(frame, error=replace(error, description=kept + CUT))
 
     def emit_item(self, item: WireItem) -> None:
         """Sends an item that concerns no session."""

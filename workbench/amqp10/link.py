@@ -344,7 +344,7 @@ class Link:
         state = require(LINK_TABLE, self.state, step, f"link {self.name}")
         session.check_can_emit()
         assert self.handle is not None
-        frame = Detach(handle=self.handle, closed=closed, error=error)
+        frame = session.connection.fitted(Detach(handle=self.handle, closed=closed, error=error))
         self.state = state
         self.closed = self.closed or bool(closed)
         self.error = self.error or error

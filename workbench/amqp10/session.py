@@ -216,7 +216,7 @@ class Session:
         self.drop_links()
         del self.connection.channels[self.channel]
         self.connection.forget_session(self)
-        self.emit(End(error=error))
+        self.emit(self.connection.fitted(End(error=error)))
 
     def leave(self) -> None:
         """Forgets the session, which this end has ended, without waiting for the peer's end.

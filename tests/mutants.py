@@ -325,7 +325,7 @@ MUTANTS = (
     ),
     Mutant(
         "a commit of 1.5 overtakes what was published", "frontends/amqp091/channel.py",
-        "if not (self._preset.settles_in_turn and queues):", "if True:", EMERGENCY,
+        "if self._preset.settles_in_turn and queues:", "if False:", EMERGENCY,
     ),
     Mutant(
         "an alarm is cleared before garbage is collected", "broker/system_memory.py",

@@ -1013,6 +1013,20 @@ def test_a_client_s_channel_flow_is_answered_by_version(preset) -> None:
 # -- transactions ---------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize("keys", [[], ["nowhere"], ["q"]], ids=["none", "unroutable", "routed"])
+@EVERY_RABBIT
+def test_a_commit_that_waits_for_no_queue_is_answered_at_once(preset, keys) -> None:
+    """What comes right behind it is obeyed, else refused: `maybe_complete_tx`; so 3.10.8."""
+    rig, _, channel = ready(1, preset, channel_us=10)
+    do(rig, channel, TxSelect(), BasicGet(queue="q"), BasicAck(delivery_tag=1))
+    before = len(said(rig))
+    for key in keys:
+        channel.publish("", key)
+    do(rig, channel, TxCommit(), BasicQos())
+    answers = ["connection.close 504"] if "q" in keys else ["tx.commit-ok", "basic.qos-ok"]
+    assert said(rig)[before:] == answers
+
+
 def test_a_transaction_takes_effect_at_its_commit() -> None:
     """Publishes and acknowledgements; a rollback undoes both."""
     rig, client, channel = ready(2)

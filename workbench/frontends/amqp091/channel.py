@@ -776,7 +776,10 @@ class ChannelProcess:
     # -- transactions -----------------------------------------------------------------------
 
     def _commit(self) -> None:
-        """Publish and settle; answered when every queue has taken its messages."""
+        """Publish and settle; answered when every queue has taken its messages.
+
+        That is at once where there is none to take any (`rabbit_channel.erl:maybe_complete_tx`).
+        """
         tx = self._tx
         assert tx is not None
         self._tx = Transaction(committing=True)
@@ -786,9 +789,12 @@ class ChannelProcess:
         def done(outcome: Outcome | None) -> None:
             waiting.left -= 1
             waiting.failed = waiting.failed or type(outcome) is Refused
-            if not waiting.left:
+            if not waiting.left and at_once:
+                self._committed(waiting)
+            elif not waiting.left:
                 self.post(lambda: self._committed(waiting))
 
+        at_once = True
         for publish in tx.messages:
             publish(done)
 
@@ -800,9 +806,6 @@ class ChannelProcess:
             done(None)
 
         queues = {entry.queue for _, entries in tx.commands for entry in entries}
-        if not (self._preset.settles_in_turn and queues):
-            settle()
-            return
         turns = len(queues)
 
         def in_turn() -> None:
@@ -811,8 +814,12 @@ class ChannelProcess:
             if not turns:
                 settle()
 
-        for queue in queues:
-            queue.reached(in_turn)
+        if self._preset.settles_in_turn and queues:
+            for queue in queues:
+                queue.reached(in_turn)
+        else:
+            settle()
+        at_once = False
 
     def _committed(self, waiting: Transaction) -> None:
         if self._over or not self._channel.can_send:

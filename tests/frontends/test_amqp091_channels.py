@@ -152,6 +152,20 @@ def test_a_server_named_queue_is_the_one_that_is_meant_without_a_name() -> None:
     assert name not in rig.broker.queues  # it was exclusive
 
 
+@pytest.mark.parametrize("preset", [RMQ384, RMQ40, RMQ43], ids=lambda one: one.name)
+@pytest.mark.parametrize("kind", ["classic", "quorum", "stream"])
+def test_only_a_classic_queue_is_named_by_the_server_since_3_9(preset, kind) -> None:
+    """`rabbit_amqqueue.erl:is_server_named_allowed`; measured on 3.10.8."""
+    rig = Rig091(preset)
+    client, channel = rig.channel()
+    do(rig, channel, QueueDeclare(durable=True, arguments={"x-queue-type": kind}))
+    if kind == "classic" or preset is RMQ384:
+        assert client.methods(QueueDeclareOk)[0].queue.startswith("amq.gen")
+        return
+    text = f"PRECONDITION_FAILED - Cannot declare a server-named queue for type rabbit_{kind}_queue"
+    assert refusal(client) == ("channel", 406, text)
+
+
 def test_a_binding_without_names_is_of_the_last_queue_by_its_name() -> None:
     """To bind and to unbind; with a queue's name an empty key is empty [0-9-1, queue.bind]."""
     rig, _, channel = ready()

@@ -166,6 +166,7 @@ class RabbitMq384(RabbitMq40):
     max_message_size: int = other(134_217_728, "RabbitMQ max_message_size, 3.8")
     unknown_exchange_type: int = other(503, "rabbit_exchange.erl: check_type, 3.x")
     message_containers: bool = other(False, "rabbit_dead_letter.erl:make_msg, up to 3.12")
+    names_classic_only: bool = other(False, "rabbit_channel.erl, up to 3.8")
     get_tells_none: bool = other(True, "rabbit_quorum_queue.erl:basic_get, up to 3.13")
     stream_nack: bool = other(
         False, "rabbit_stream_queue.erl:settle, 3.9 to 3.12: the first streams"

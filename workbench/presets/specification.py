@@ -293,6 +293,13 @@ class Preset:
         doc="CR and LF in the name of a queue or an exchange are dropped where it is declared,"
         " deleted or bound",
     )
+    names_classic_only: bool = _number(
+        True,
+        unit="yes or no",
+        source="rabbit_amqqueue.erl:is_server_named_allowed, since 3.9",
+        doc="the server names a classic queue that is declared without a name, and refuses a quorum"
+        " queue or a stream; otherwise it names those too",
+    )
     get_tells_none: bool = _number(
         False,
         unit="yes or no",

@@ -178,6 +178,7 @@ class ChannelProcess:
             ReplyCode(preset.unknown_exchange_type),
             limits=preset.queue_limits,
             strips=preset.strips_names,
+            names_classic_only=preset.names_classic_only,
         )
         self._flow_asked = PublisherFlow(
             broker.clock, preset, self._send, lambda refused: self._refuse(refused, None)

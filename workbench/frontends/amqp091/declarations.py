@@ -38,7 +38,7 @@ from workbench.broker.virtual_host import (
     QueuePropertyError,
 )
 from workbench.queues import QueueError
-from workbench.queues.arguments import QUORUM, STREAM, QueueArgumentError
+from workbench.queues.arguments import CLASSIC, QUORUM, STREAM, QueueArgumentError
 
 from .faults import RefusedError, no_exchange, no_queue
 
@@ -63,6 +63,7 @@ class Declarations:
         unknown_type: answers an exchange's type that nobody has.
         limits: whether anybody looks at a queue's arguments.
         strips: whether line ends in a name are dropped where it is declared, deleted or bound.
+        names_classic_only: whether a quorum queue or a stream needs a name of the client's.
     """
 
     def __init__(
@@ -73,7 +74,9 @@ class Declarations:
         *,
         limits: bool = True,
         strips: bool = False,
+        names_classic_only: bool = True,
     ) -> None:
+        self._names_classic_only = names_classic_only
         self._limits = limits
         self._strips = strips
         self._vhost = vhost
@@ -158,6 +161,12 @@ class Declarations:
                 raise RefusedError(
                     ReplyCode.ACCESS_REFUSED,
                     f"queue name '{name}' contains reserved prefix 'amq.*'",
+                )
+            kind = method.arguments.get("x-queue-type", CLASSIC)
+            if not name and self._names_classic_only and kind in (QUORUM, STREAM):
+                raise RefusedError(
+                    ReplyCode.PRECONDITION_FAILED,
+                    f"Cannot declare a server-named queue for type rabbit_{kind}_queue",
                 )
             queue = self._vhost.declare_for(
                 self._connection,

@@ -247,10 +247,8 @@ class AmqpConnection:
             self._client, why = me, "it sends the first protocol header"
         else:
             self._client = peer if mine < theirs else me
-            why, self._guessed = (
-                "the lower port is taken as the broker's (or name it: --port)",
-                True,
-            )
+            self._guessed = True
+            why = "the lower port is taken as the broker's (or name it: --port)"
         self._assumptions.append(
             f"its SYN is not in the capture; {endpoint_text(self._client)} is the client: {why}"
         )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import errno
 import itertools
+import os
 import ssl
 from collections import deque
 from collections.abc import Callable
@@ -88,10 +89,10 @@ class SocketServer:
         try:
             self._server = await self.loop.create_server(make, host, port)
         except OSError as error:
+            # Since 3.13 asyncio skips an address that the machine has not got, and tells no number.
+            why = reason(error) if error.errno else os.strerror(errno.EADDRNOTAVAIL)
             free = "; port 0 takes a free one" if error.errno == errno.EADDRINUSE else ""
-            raise ListenError(
-                f"cannot listen on {host} port {port}: {reason(error)}{free}"
-            ) from error
+            raise ListenError(f"cannot listen on {host} port {port}: {why}{free}") from error
         bound: int = self._server.sockets[0].getsockname()[1]
         return bound
 

@@ -104,8 +104,8 @@ def test_a_button_that_goes_leaves_the_focus_in_the_question(walked):
     cell = walked.show_cell("cell-2")
     cell.get_by_role("radio", name="this").check()
     for name in ("Hint 1 of 1", "Commit", "Compare", "I give up"):
-        button = cell.get_by_role("button", name=name)
-        button.focus()
+        button = cell.get_by_role("button", name=name, disabled=False)
+        button.focus()  # waits for it: a key on a button that is not enabled yet does nothing
         page.keyboard.press("Enter")
         walked.wait_idle()
         if name == "Hint 1 of 1":

@@ -169,6 +169,9 @@ def test_whatever_happens_brakes_are_what_the_counters_say(acts):
         assert all(begin < end for begin, end, _ in spans)
         assert all(a[1] <= b[0] for a, b in itertools.pairwise(spans))
         assert sum(blocked_us(played.rows, held).values()) == sum(e - b for b, e, _ in spans)
+        between = zip(itertools.pairwise(row.t_us for row in played.rows), held, strict=False)
+        blocked = sum(e - b for (b, e), one in between if brakes.is_blocked(one.brake))
+        assert blocked == sum(e - b for b, e, _ in spans)
 
 
 def test_a_slice_knows_what_blocks_as_the_whole_run_does():

@@ -137,7 +137,7 @@ class AmqpConnection:
         self._protocol: str | None = None
         self._decoder: Decoder | None = None
         self._assumptions: list[str] = []
-        self._guessed = False
+        self._guessed = ""
         self._problems: list[str] = []
         self._troubles = 0
         # What tries to read it, and what they have read, until one of them finds a frame; None
@@ -233,6 +233,7 @@ class AmqpConnection:
         me = self._streams[side].direction.source
         peer = self._streams[1 - side].direction.source
         mine, theirs = int.from_bytes(me[-2:], "big"), int.from_bytes(peer[-2:], "big")
+        guessed = False
         if kind in decoder.client_kinds:
             self._client, why = me, f"it sends {kind}"
         elif kind in decoder.broker_kinds:
@@ -247,11 +248,12 @@ class AmqpConnection:
             self._client, why = me, "it sends the first protocol header"
         else:
             self._client = peer if mine < theirs else me
-            self._guessed = True
-            why = "the lower port is taken as the broker's (or name it: --port)"
-        self._assumptions.append(
-            f"its SYN is not in the capture; {endpoint_text(self._client)} is the client: {why}"
-        )
+            guessed = True
+            why = "the lower port is taken as the broker's (--port names another)"
+        told = f"its SYN is not in the capture; {endpoint_text(self._client)} is the client: {why}"
+        self._assumptions.append(told)
+        if guessed:
+            self._guessed = told
 
     def _unreadable(self, stream: _Stream, decoder: Decoder, place: Unreadable) -> None:
         from_client = stream.direction.source == self._client

@@ -6,7 +6,7 @@ capture and are text: whoever shows them escapes them for where they are shown.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 
 from workbench.trace.schema import BROKER, CLIENT
@@ -121,7 +121,7 @@ class ConnectionReport:
         first_us, last_us: packet times, microseconds since the Unix epoch.
         ended: one of its ends has closed or reset it (FIN, RST).
         assumptions: what was taken to be so without proof.
-        guessed: the first of them is that the end with the higher port is the client.
+        guessed: that of them which says who the client is, if the ports alone tell; else empty.
         problems: damage found in it, with stream offsets.
         unknown: what cannot be known from this capture.
     """
@@ -138,12 +138,12 @@ class ConnectionReport:
     from_broker: DirectionReport = field(default_factory=DirectionReport)
     links: list[LinkReport] = field(default_factory=list)
     assumptions: list[str] = field(default_factory=list)
-    guessed: bool = False
+    guessed: str = ""
     problems: list[str] = field(default_factory=list)
     unknown: list[str] = field(default_factory=list)
 
-    def lines(self) -> Iterator[str]:
-        """The connection's part of the report."""
+    def lines(self, told: Collection[str] = ()) -> Iterator[str]:
+        """The connection's part of the report; see `CaptureReport.lines`."""
         seconds = (self.last_us - self.first_us) / 1_000_000
         state = "" if self.imported else ", not imported"
         ends = f"{self.client} -> {self.broker}"
@@ -158,7 +158,7 @@ class ConnectionReport:
             ("problem", self.problems),
             ("cannot be known", self.unknown),
         ):
-            yield from _listed(title, texts, "    ")
+            yield from _listed(title, [text for text in texts if text not in told], "    ")
 
 
 @dataclass(slots=True, kw_only=True)
@@ -253,8 +253,12 @@ class CaptureReport:
         ]
         return f"{self.file}: {counted(len(left), 'connection')} not imported; {'; '.join(told)}"
 
-    def lines(self) -> Iterator[str]:
-        """The capture's part of the report."""
+    def lines(self, told: Collection[str] = ()) -> Iterator[str]:
+        """The capture's part of the report.
+
+        Args:
+            told: what is said elsewhere and left out here.
+        """
         names = sorted({protocol_name(connection.protocol) for connection in self.imported})
         yield f"{self.file}: {counted(self.packets, self.unit)}, " + (
             f"{counted(self.frames, 'frame')} of {' and '.join(names)} on "
@@ -270,11 +274,11 @@ class CaptureReport:
             yield f"{counted(self.other_packets, self.unit)} {other}"
         for reason, count in sorted(self.skipped.items()):
             yield f"{counted(count, self.unit)} not used: {reason}"
-        if self.in_part:
+        if self.in_part and self.in_part not in told:
             yield self.in_part
-        yield from _listed("problem", self.problems)
+        yield from _listed("problem", [text for text in self.problems if text not in told])
         for connection in self.connections:
-            yield from connection.lines()
+            yield from connection.lines(told)
 
 
 @dataclass(slots=True, kw_only=True)

@@ -214,14 +214,12 @@ def _seen(place: Path, trace: Path, report: CaptureReport | None, progress: Prog
 
 def _about(place: Path, report: CaptureReport) -> Iterator[str]:
     """What was read: in the first line how much, and all that makes the rest doubtful."""
-    first, *others = report.lines()
-    guessed = [one for one in report.connections if one.guessed]
+    guessed = [one for one in report.connections if one.guessed][:GUESSED]
     wrong = [*report.problems, *filter(None, [report.in_part])]
+    first, *others = report.lines([*wrong, *(one.guessed for one in guessed)])
     told = [line.removeprefix(f"{place.name}: ") for line in (first, *wrong)]
-    yield "; ".join([*told, *(f"{one.name}: {one.assumptions[0]}" for one in guessed[:GUESSED])])
-    again = {report.in_part, *(f"problem: {line}" for line in report.problems)}
-    again |= {f"assumed: {one.assumptions[0]}" for one in guessed[:GUESSED]}
-    yield from (line for line in others if line.strip() not in again)
+    yield "; ".join([*told, *(f"{one.name}: {one.guessed}" for one in guessed)])
+    yield from others
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -246,7 +246,8 @@ def blocked_intervals(rows: Sequence[Row], held: Sequence[Held]) -> list[tuple[i
     found = []
     since, binding = 0, brakes.NONE
     steps = [(row.t_us, now.brake) for row, now in zip(rows, held, strict=True)]
-    for t_us, brake in [*steps, *((t_us, brakes.NONE) for t_us, _ in steps[-1:])]:
+    steps += [(t_us, brakes.NONE) for t_us, _ in steps[-1:]]  # where the run ends, so does the last
+    for t_us, brake in steps:
         if brake != binding:
             if brakes.is_blocked(binding) and t_us > since:
                 found.append((since, t_us, binding))

@@ -44,8 +44,8 @@ class Checked:
     Attributes:
         files: its files, in order of their names.
         count: how many rows.
-        connections: how many rows each has.
-        last_us: by run the time of its last row. Of this, too, only the rows tell.
+        connections: how many rows each has; none if only the footers were read.
+        last_us: by run the time of its last row, likewise.
     """
 
     files: list[Path]

@@ -184,6 +184,15 @@ def _map(pairs: Iterable[tuple[Any, Any]]) -> Any:
     return {"map": [[plain(key), value] for key, value in found]}
 
 
+def revived(value: Any) -> Any:
+    """The value behind JSON that `plain` made."""
+    if isinstance(value, dict):
+        if set(value) == {"binary"}:
+            return bytes.fromhex(value["binary"])
+        return {name: revived(one) for name, one in value.items()}
+    return [revived(one) for one in value] if isinstance(value, list) else value
+
+
 def json_text(value: Any) -> str:
     """Compact JSON; keys stay in their order, which is the order of the wire."""
     return _ENCODER.encode(value)

@@ -21,7 +21,7 @@ from workbench.amqp010.composite import (
 from workbench.amqp010.frame import Frame, Headers, ProtocolHeader, SegmentType, WireItem
 from workbench.amqp010.structs import ReplyTo
 from workbench.amqp010.values import SequenceSet
-from workbench.trace.rebuild_091 import revived
+from workbench.trace.flatten import revived
 from workbench.trace.schema import Row
 
 __all__ = ["item_010"]

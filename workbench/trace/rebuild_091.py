@@ -18,9 +18,10 @@ from workbench.amqp091.frame import (
     WireItem,
 )
 from workbench.amqp091.methods import METHODS, Method, Properties
+from workbench.trace.flatten import revived
 from workbench.trace.schema import Row
 
-__all__ = ["item_091", "revived"]
+__all__ = ["item_091"]
 
 _BY_NAME: dict[str, type[Method]] = {kind.NAME: kind for kind in METHODS.values()}
 
@@ -67,12 +68,3 @@ def _payload(row: Row, fields: Mapping[str, Any]) -> Payload:
         else:
             values[name] = type(getattr(usual, name))() if name != "arguments" else {}
     return kind(**values)
-
-
-def revived(value: Any) -> Any:
-    """The value behind JSON that `flatten.plain` made."""
-    if isinstance(value, dict):
-        if set(value) == {"binary"}:
-            return bytes.fromhex(value["binary"])
-        return {name: revived(one) for name, one in value.items()}
-    return [revived(one) for one in value] if isinstance(value, list) else value

@@ -785,17 +785,14 @@ class ChannelProcess:
         assert tx is not None
         self._tx = Transaction(committing=True)
         waiting = self._tx
-        waiting.left = 1 + len(tx.messages)
+        waiting.left = 2 + len(tx.messages)  # what is settled, and that all is on its way
 
         def done(outcome: Outcome | None) -> None:
             waiting.left -= 1
             waiting.failed = waiting.failed or type(outcome) is Refused
-            if not waiting.left and at_once:
-                self._committed(waiting)
-            elif not waiting.left:
+            if not waiting.left:
                 self.post(lambda: self._committed(waiting))
 
-        at_once = True
         for publish in tx.messages:
             publish(done)
 
@@ -820,7 +817,9 @@ class ChannelProcess:
                 queue.reached(in_turn)
         else:
             settle()
-        at_once = False
+        waiting.left -= 1
+        if not waiting.left:
+            self._committed(waiting)
 
     def _committed(self, waiting: Transaction) -> None:
         if self._over or not self._channel.can_send:

@@ -9,6 +9,9 @@ import pytest
 from workbench.analysis.errors import AnalysisError
 from workbench.analysis.java import find_java
 
+from .made import made_rows
+from .runs import all_rows
+
 HERE = Path(__file__).resolve().parent
 CAPTURES = HERE.parents[1] / "data" / "captures"
 
@@ -52,6 +55,12 @@ def spark(request):
         # What Py4J leaves is collected here, and not while some other test runs.
         warnings.simplefilter("ignore", ResourceWarning)
         gc.collect()
+
+
+@pytest.fixture(scope="package")
+def rows():
+    """Every scenario, every capture, and 34 runs that are cut, shifted and spoiled."""
+    return [*all_rows(), *made_rows(seed=2, runs=30)]
 
 
 @pytest.fixture(autouse=True)

@@ -7,11 +7,9 @@ on their path, and what they read they fetch themselves.
 import json
 import os
 import shutil
-import signal
-import socket
 import subprocess
 import sys
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import pytest
@@ -22,6 +20,7 @@ from workbench.analysis.java import find_java
 from workbench.capture.importer import import_capture
 from workbench.trace import files
 
+from .processes import can_hide, free_port, of_spark, running, spark_class, without
 from .runs import CAPTURES
 
 REPO = Path(__file__).resolve().parents[2]
@@ -77,48 +76,14 @@ spark.stop()
 """
 
 
-def can_hide():
-    """Whether this user may give a process a folder of its own."""
-    if shutil.which("unshare") is None:
-        return False
-    command = ["unshare", "-m", "sh", "-c", "mount -t tmpfs none /mnt"]
-    return subprocess.run(command, capture_output=True, check=False).returncode == 0
-
-
-@contextmanager
-def running(command, folder, variables):
-    """A process, and those that it starts, until the block ends; gives its group."""
-    with (folder / "said").open("wb") as said:
-        process = subprocess.Popen(
-            command, cwd=folder, env=variables, stdin=subprocess.DEVNULL, stdout=said, stderr=said,
-            start_new_session=True,
-        )  # fmt: skip
-    try:
-        yield process.pid
-    finally:
-        with suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGKILL)
-        process.wait()
-
-
 @contextmanager
 def cluster(place, hidden, java):
     """A master's URL, and the process groups of its two workers, which do not see a folder."""
-    import pyspark
-
-    program = str(Path(pyspark.__file__).parent / "bin" / "spark-class")
-    variables = {name: text for name, text in os.environ.items() if name != "PYTHONPATH"} | {
-        "JAVA_HOME": str(java.home), "SPARK_LOCAL_IP": "127.0.0.1",
-    }  # fmt: skip
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = str(free.getsockname()[1])
+    program, variables, port = spark_class(), of_spark(java), free_port()
     here = ["--host", "127.0.0.1", "--webui-port", "0"]
     master = [program, "org.apache.spark.deploy.master.Master", *here, "--port", port]
     worker = [program, "org.apache.spark.deploy.worker.Worker", *here, "-c", "1", "-m", "512m"]
-    if can_hide():
-        hiding = 'mount -t tmpfs none "$0" && exec "$@"'
-        worker = ["unshare", "-m", "sh", "-c", hiding, str(hidden), *worker]
+    worker = without(hidden, worker)
     with ExitStack() as processes:
         workers = []
         for name in ("master", "one", "two"):

@@ -10,18 +10,11 @@ from workbench.analysis.chunks import Chunks
 from workbench.analysis.errors import AnalysisError
 from workbench.analysis.throughput import throughput
 
-from .made import made_rows
-from .runs import all_rows
-
 CUT = Chunks(rows=60, tasks=3)
+CONNECTED = ("violations", "throughput", "latency", "credit", "prefetch")
+"""Asked through Spark Connect, cut into chunks (`test_connect`)."""
 WHOLE = Chunks(whole=True)
 UNCUT = Chunks(tasks=3, deal=5)
-
-
-@pytest.fixture(scope="module")
-def rows():
-    """Every scenario, every capture, and 34 runs that are cut, shifted and spoiled."""
-    return [*all_rows(), *made_rows(seed=2, runs=30)]
 
 
 @pytest.fixture(scope="module")
@@ -60,21 +53,18 @@ ASKED = [
     *(
         pytest.param(*case, marks=pytest.mark.slow)
         for case in (
-            ("violations", CUT),
-            ("throughput", CUT),
             ("grants", CUT),
             ("windows", CUT),
             ("violations", WHOLE),
             ("windows", WHOLE),
             ("throughput", UNCUT),
-            ("latency", CUT),
         )
     ),
 ]
 
 
-# In modules of their own, with traces of theirs, or with two of them.
-ELSEWHERE = {"summary", "stalls", "credit", "prefetch", "compare"}
+# In modules of their own, with traces of theirs, with two of them, or through Spark Connect.
+ELSEWHERE = {"summary", "stalls", "credit", "prefetch", "compare", *CONNECTED}
 
 
 def test_every_question_is_asked_of_both_engines():

@@ -54,8 +54,10 @@ Progress = Callable[[int, int], None]
 
 def _give_to_workers(spark: SparkSession) -> None:
     """The machines of a cluster get this package; what it imports they must have themselves."""
+    from pyspark.sql import is_remote
+
     here = spark.conf.get("spark.master", "").partition("[")[0] == "local"  # type: ignore[union-attr]
-    if not here or not _found_by_workers():
+    if is_remote() or not here or not _found_by_workers():
         _ship(spark)
 
 

@@ -94,10 +94,10 @@ def segmented_scan(
     if peak:
         found["peak"] = F.greatest(F.max("n").over(upto), zero)
     if chunks.uncut:
-        local = local.withColumns(found)
+        local = _with(local, found)
     elif sums or marks:
         found["is_last"] = F.lead("seq").over(window).isNull()
-        local = checkpointed(local.withColumns(found))
+        local = checkpointed(_with(local, found))
         asked = {"n": count is not None, "state": state is not None, "peak": peak}
         scanned = [name for name, wanted in asked.items() if wanted]
         latest = (F.coalesce(f"now_{name}", f"was_{name}").alias(f"now_{name}")
@@ -109,14 +109,13 @@ def segmented_scan(
         latest = (F.max_by(value, F.when(value.isNotNull(), place)).alias(f"now_{name}")
                   for name, value in lasts.items())  # fmt: skip
         ends = rows.withColumn(CHUNK, chunk_of(chunks)).groupBy(key, CHUNK).agg(*latest)
-        local = _carried(local.withColumns(found), ends, key, (), lasts, ())
-    return local.withColumns(
-        {f"now_{name}": F.coalesce(f"now_{name}", f"was_{name}") for name in (*lasts, *marks)}
-    )
+        local = _carried(_with(local, found), ends, key, (), lasts, ())
+    latest = {f"now_{name}": F.coalesce(f"now_{name}", f"was_{name}") for name in (*lasts, *marks)}
+    return _with(local, latest)
 
 
 def _with(rows: DataFrame, columns: dict[str, Column]) -> DataFrame:
-    """The rows with these columns too; without any, no step of the plan."""
+    """The rows with these columns too; Spark Connect refuses to be given none."""
     return rows.withColumns(columns) if columns else rows
 
 
@@ -148,16 +147,15 @@ def _carried(
               if name in carry.columns}  # fmt: skip
     if "n" in scanned:
         starts["from_n"] = F.coalesce(F.sum("n").over(before), zero)
-    carry = carry.withColumns(starts).withColumns(
-        {f"now_{name}": absolute(f"now_{name}") for name in marks}
-        | ({"peak": F.col("peak") + from_n} if "peak" in scanned else {})
-    )
+    peak = {"peak": F.col("peak") + from_n} if "peak" in scanned else {}
+    carry = _with(carry, starts)
+    carry = _with(carry, {f"now_{name}": absolute(f"now_{name}") for name in marks} | peak)
     ends = {
         f"from_now_{name}": F.last(f"now_{name}", ignorenulls=True).over(before) for name in marks
     }
     if "peak" in scanned:
         ends["from_peak"] = F.coalesce(F.max("peak").over(before), zero)
-    carry = carry.withColumns(ends).select(key, CHUNK, *starts, *ends)
+    carry = _with(carry, ends).select(key, CHUNK, *starts, *ends)
     whole = local.join(collected(carry), [key, CHUNK])  # exactly one match per row
     filled = {f"was_{name}": F.coalesce(f"was_{name}", f"from_now_{name}") for name in lasts}
     for name in marks:
@@ -170,7 +168,7 @@ def _carried(
         filled |= {name: F.coalesce(name, from_state) for name in ("state", "state_before")}
     if "peak" in scanned:
         filled["peak"] = F.greatest("from_peak", from_n + F.col("peak"))
-    return whole.withColumns(filled).drop(*starts, *ends)
+    return _with(whole, filled).drop(*starts, *ends)
 
 
 def checkpointed(rows: DataFrame) -> DataFrame:

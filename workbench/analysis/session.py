@@ -2,7 +2,7 @@
 
 Whoever has a session already passes it on, and every question works with it as it is. What a user
 has configured for Spark stays as it is, too (see `configured`): what stands here is for the rest.
-Nothing is needed on a cluster but its master URL.
+Nothing is needed on a cluster but its master URL, nor of a Spark Connect server but its own.
 
 The numbers are from measurements with PySpark 4.3 on two cores: below 450 MB of heap Spark refuses
 to start, so 512 MB is the least, which fits Binder's 2 GB together with everything else; up to
@@ -30,6 +30,8 @@ from .java import find_java
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+    from .java import Java
+
 __all__ = [
     "MEMORY", "QUICK_ROWS", "SMALL", "SMALL_ROWS", "Settings", "get_spark", "left_open",
 ]  # fmt: skip
@@ -38,6 +40,11 @@ MEMORY = "2g"
 MEMORY_VARIABLE = "WORKBENCH_SPARK_MEMORY"
 JAVA_OPTIONS = "spark.driver.extraJavaOptions"
 MASTER_VARIABLE = "WORKBENCH_SPARK_MASTER"
+REMOTE_VARIABLE = "SPARK_REMOTE"
+"""Spark's own variable for the URL of a Spark Connect server."""
+REMOTE = "sc://"
+ANSWER_S = 10.0
+"""How long a Spark Connect server may take to answer."""
 MEMORY_NAME, MASTER_NAME = "spark.driver.memory", "spark.master"
 LEAST_MB = 512
 """Spark refuses a heap below 450 MB; Java counts a little less than it was given."""
@@ -82,7 +89,7 @@ class Settings:
 
     Attributes:
         memory: heap of the driver, in Java's words: `512m`, `2g`.
-        master: where it runs: `local[2]`, or the URL of a cluster.
+        master: where it runs: `local[2]`, or the URL of a cluster or of a Spark Connect server.
         quick: compile for a quick answer, not for a long run: right below about a million rows.
         more: any other Spark setting, by name; it wins.
         suited: what suits the question best, by name; what a user has configured wins.
@@ -101,8 +108,18 @@ class Settings:
         return replace(
             settings,
             memory=settings.memory or os.environ.get(MEMORY_VARIABLE, ""),
-            master=settings.master or os.environ.get(MASTER_VARIABLE, ""),
+            master=settings.master
+            or os.environ.get(MASTER_VARIABLE, "")
+            or os.environ.get(REMOTE_VARIABLE, ""),
         )
+
+    def java(self) -> Java | None:
+        """The Java to start Spark on; None where a Spark Connect server has started it.
+
+        Raises:
+            AnalysisError: there is none that is new enough.
+        """
+        return None if self.master.startswith(REMOTE) else find_java()
 
     def spark(self, theirs: Mapping[str, str]) -> dict[str, str]:
         """The Spark settings to start with, by name; the rest is as the user has configured it.
@@ -184,7 +201,8 @@ def get_spark(
         **settings: fields of `Settings`.
 
     Raises:
-        AnalysisError: no Java, or it has ended; a heap too small; or Spark did not start.
+        AnalysisError: no Java, or it has ended; a heap too small; Spark did not start; or no Spark
+            Connect server answers.
     """
     if session is not None:
         return session
@@ -198,7 +216,10 @@ def get_spark(
         return active
     tell = say or _print
     chosen = Settings.found(**settings)
-    java = find_java()
+    java = chosen.java()
+    if java is None:
+        tell(f"Spark is asked at {chosen.master}")
+        return _connected(chosen.master)
     theirs = configured()
     options = chosen.spark(theirs)
     all_of_it = theirs | options
@@ -223,6 +244,31 @@ def get_spark(
             ) from None
     tell(f"Spark {spark.version} is ready after {watch.seconds():.1f} s")
     return spark
+
+
+def _connected(url: str) -> SparkSession:
+    """A session of a Spark Connect server, which is as its owner has configured it."""
+    from pyspark.errors import PySparkException
+    from pyspark.sql import SparkSession
+
+    try:
+        import grpc
+        from pyspark.sql.connect.client import DefaultChannelBuilder
+
+        # A session tries for ten minutes to reach a server that is not there.
+        with DefaultChannelBuilder(url).toChannel() as channel:
+            grpc.channel_ready_future(channel).result(timeout=ANSWER_S)
+        return SparkSession.builder.remote(url).getOrCreate()
+    except ImportError:
+        raise AnalysisError(
+            "Spark Connect needs some packages more: `pip install 'pyspark[connect]'`"
+        ) from None
+    except grpc.FutureTimeoutError:
+        raise AnalysisError(
+            f"{url}: no Spark Connect server answers there within {ANSWER_S:g} s"
+        ) from None
+    except (PySparkException, ValueError) as error:
+        raise AnalysisError(f"{url}: {error}") from None
 
 
 @contextmanager

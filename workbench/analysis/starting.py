@@ -16,8 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .errors import AnalysisError
-from .java import find_java
-from .session import get_spark
+from .session import Settings, get_spark
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -51,7 +50,7 @@ class Starting:
     def __init__(
         self, *, memory_of: Path | None = None, tell: Tell | None = None, **settings: Any
     ) -> None:
-        find_java()
+        Settings.found(**settings).java()
         self.expected_s = last_start(memory_of)
         self.seconds: float | None = None
         self.problem = ""

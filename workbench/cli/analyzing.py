@@ -63,8 +63,9 @@ Up to half a million rows are answered at once and without Java, more by Spark, 
 (`workbench doctor` tells); every answer says which of the two gave it. --engine chooses; where a
 master is named, Spark is asked. WORKBENCH_SPARK_MEMORY=512m makes do with little memory. With
 WORKBENCH_SPARK_MASTER=spark://HOST:7077 a cluster works the questions out, of hdfs:// and s3a://
-too. What is configured for Spark itself (spark-submit, PYSPARK_SUBMIT_ARGS, spark-defaults.conf,
-PYSPARK_PYTHON) is left as it is.
+too; with sc://HOST:15002 a Spark Connect server does, and needs no Java here. What is configured
+for Spark itself (spark-submit, PYSPARK_SUBMIT_ARGS, spark-defaults.conf, PYSPARK_PYTHON,
+SPARK_REMOTE) is left as it is.
 """
 
 RUNS = ("run", "left_run", "right_run")

@@ -57,9 +57,9 @@ def _rows(traces: Sequence[Path_], *, check: bool = False) -> int | None:
 
 def _master_is_named() -> bool:
     from workbench.analysis.configured import configured
-    from workbench.analysis.session import MASTER_NAME, MASTER_VARIABLE
+    from workbench.analysis.session import MASTER_NAME, Settings
 
-    return bool(os.environ.get(MASTER_VARIABLE)) or MASTER_NAME in configured()
+    return bool(Settings.found().master) or MASTER_NAME in configured()
 
 
 @dataclass(slots=True, kw_only=True)

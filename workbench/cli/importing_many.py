@@ -61,19 +61,18 @@ def import_many(arguments: argparse.Namespace) -> int:
 
 def _imported(arguments: argparse.Namespace) -> Ingested:
     from workbench.analysis.errors import AnalysisError
-    from workbench.analysis.java import find_java
     from workbench.analysis.places import captures, is_url
+    from workbench.analysis.session import Settings, get_spark
 
     files = captures(arguments.captures)  # what is not there is told before Spark starts
     try:
-        find_java()
+        Settings.found().java()
     except AnalysisError as error:
         if is_url(arguments.output):
             raise AnalysisError(f"{arguments.output}: only Spark writes there; {error}") from None
         say("no Java here: the captures are read one after the other")
         return _one_by_one(arguments, files, Path(arguments.output))
     from workbench.analysis.ingest import ingest
-    from workbench.analysis.session import get_spark
 
     spark = get_spark(say=say, quick=True)
     with Progress("importing", len(files), unit="captures") as progress:

@@ -284,10 +284,11 @@ def test_from_tune_ok_on_a_frame_has_what_it_says(broker, dial, frame_max, over,
     [
         (b"\x01\0\0\0\xff\xff\xff", 501), (method((20, 20), b"\x01", end=b"\xcd"), 501),
         (QOS, 505), (Frame(0, m.BasicQos()), 504), (Frame(0, b"a body"), 505),
+        (Frame(0, m.ConnectionClose()), 504),
     ],
     ids=[
         "a frame above frame-max", "another octet at the end", "a frame of a channel",
-        "a method of a channel", "content",
+        "a method of a channel", "content", "a close",
     ],
 )  # fmt: skip
 @pytest.mark.parametrize(
@@ -301,6 +302,34 @@ def test_what_is_wrong_behind_tune_ok_is_told_by_version(preset, tells, wrong, c
             say(broker, client, *handshake()[:much])
             client.sendall(octets)
             assert told(gone(client)) == closes
+
+
+@pytest.mark.parametrize("much", [1, 2, 3, 4])
+def test_a_close_is_answered_at_any_step_of_the_specification(much):
+    """RabbitMQ answers one of an open connection alone."""
+    with StillServer("spec") as broker, broker.dial() as client:
+        say(broker, client, *handshake()[:much], Frame(0, m.ConnectionClose()))
+        assert kind_of(heard(client)[-1]) == "connection.close-ok"
+
+
+def test_tcp_is_the_clients_to_end_once_its_close_is_answered(broker, dial):
+    """Until its time is up, each close is answered; a close-ok, due from nobody, ends it at once.
+
+    `rabbit_reader.erl:close_connection`; measured on 3.10.8.
+    """
+    patient, done = dial(opening()), dial(opening())
+    close, limit = Frame(0, m.ConnectionClose()), broker.listener.limits.close_s
+    for client in (patient, done):
+        say(broker, client, close)
+        broker.wait(limit / 2)
+        say(broker, client, QOS, close)
+        assert list(map(kind_of, heard(client)))[-2:] == ["connection.close-ok"] * 2
+        assert broker.connections() != []
+        began = broker.now()
+        if client is done:
+            say(broker, client, Frame(0, m.ConnectionCloseOk()))
+        assert answers(gone(client)) == []
+        assert broker.now() - began == pytest.approx(0 if client is done else limit / 2, abs=0.1)
 
 
 @pytest.mark.parametrize("much", [1, 7, 12])

@@ -260,7 +260,7 @@ class Channel:
         if type(payload) is Undecodable:
             return [self.connection.unreadable(payload)], None
         if isinstance(payload, Method):
-            if self.state is CLOSE_RCVD and not isinstance(payload, ChannelOpen):
+            if self.state is CLOSE_RCVD and not isinstance(payload, ChannelOpen | ChannelClose):
                 return [], None
             consumer = self.counters.consumer_of(payload)
             return self._take_method(payload), consumer

@@ -75,7 +75,8 @@ __all__ = ["Connection"]
 
 CONNECTION_CLASS = 10
 OPENED, END = ConnectionState.OPENED, ConnectionState.END
-CLOSING = frozenset((ConnectionState.CLOSE_SENT, ConnectionState.CLOSE_RCVD))
+CLOSED = ConnectionState.CLOSED
+CLOSING = frozenset((ConnectionState.CLOSE_SENT, ConnectionState.CLOSE_RCVD, CLOSED))
 OPENING = frozenset((ConnectionState.TUNED, ConnectionState.OPEN_RCVD))
 US_PER_S = 1_000_000
 
@@ -152,8 +153,8 @@ class Connection:
 
     @property
     def ended(self) -> bool:
-        """Nothing more will be sent or understood: the transport can be dropped."""
-        return self.state is END
+        """Nothing more will be sent or understood but closes: the transport can be dropped."""
+        return self.state in (CLOSED, END)
 
     @property
     def peer_capabilities(self) -> frozenset[str]:
@@ -280,7 +281,7 @@ class Connection:
         if self.state in (ConnectionState.START, ConnectionState.HEADER_SENT):
             self.state = ConnectionState.END
             return [HeaderRefused(header=None, wanted=self.settings.offered)]
-        if self.state in (ConnectionState.CLOSE_SENT, ConnectionState.END):
+        if self.state in (ConnectionState.CLOSE_SENT, CLOSED, END):
             return []
         return [ProtocolViolation(code=error.code, text=error.reason)]
 
@@ -376,7 +377,8 @@ class Connection:
             payload, from_client=not self.is_client
         ):
             state = next_state(CONNECTION_TABLE, self.state, step, sent=False)
-        if state is None:
+        early = step is Step.CLOSE and not (self.opened or closing)
+        if state is None or (early and self.settings.terse):
             if closing:
                 return []
             text = f"unexpected method in connection state {self._word}"
@@ -543,8 +545,12 @@ class Connection:
             if not self.is_client:
                 return
             reply = ChannelFlowOk(active=method.active)
-        if self.can_send and (True, step_of(reply)) in CHANNEL_TABLE[channel.state]:
+        if not self.can_send:
+            return
+        if (True, step_of(reply)) in CHANNEL_TABLE[channel.state]:
             channel.send(reply)
+        elif isinstance(method, ChannelClose):  # a close that came behind the one just answered
+            self.emit_frame(Frame(channel.number, reply), channel)
 
     def _reply(self, method: Method) -> None:
         """Sends a method of class connection, if that is still possible."""

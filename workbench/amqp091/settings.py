@@ -45,7 +45,8 @@ class ConnectionSettings:
         offered: what a server answers a header with that it does not know; RabbitMQ 4 offers AMQP
             1.0 with SASL.
         terse: a method or content header that cannot be read, and an error before the connection
-            is open, end the transport without a connection.close, as RabbitMQ does.
+            is open, end the transport without a connection.close, as RabbitMQ does, to whom a
+            close is an error then.
         tells_opening: an error between tune-ok and open-ok is told nevertheless.
     """
 

@@ -95,6 +95,7 @@ class ConnectionState(Enum):
     OPENED = "OPENED"
     CLOSE_SENT = "CLOSE_SENT"
     CLOSE_RCVD = "CLOSE_RCVD"
+    CLOSED = "CLOSED"
     END = "END"
 
 
@@ -146,13 +147,14 @@ CONNECTION_TABLE: Table[ConnectionState] = _read(
     OPEN_RCVD: S:open-ok OPENED, S:close CLOSE_SENT, R:close CLOSE_RCVD
     OPENED: S:frame OPENED, R:frame OPENED, S:close CLOSE_SENT, R:close CLOSE_RCVD
     CLOSE_SENT: R:close-ok END, R:close CLOSE_SENT, S:close-ok CLOSE_SENT
-    CLOSE_RCVD: S:frame CLOSE_RCVD, S:close CLOSE_SENT, S:close-ok END, R:close CLOSE_RCVD
+    CLOSE_RCVD: S:frame CLOSE_RCVD, S:close CLOSE_SENT, S:close-ok CLOSED, R:close CLOSE_RCVD
+    CLOSED: R:close CLOSED, S:close-ok CLOSED, R:close-ok END
     """,
 )
 """State, step, next state; `frame` is any method or content, and a heartbeat is none.
 
 In CLOSE_RCVD an end may still answer what came before the close, as its channels come to it, with
-a close of its own too.
+a close of its own too. In CLOSED it has answered, and the transport is the peer's to end.
 """
 
 CHANNEL_TABLE: Table[ChannelState] = _read(
@@ -163,7 +165,8 @@ CHANNEL_TABLE: Table[ChannelState] = _read(
     OPEN_RCVD: S:open-ok OPENED, R:frame OPEN_RCVD, S:close CLOSE_SENT, R:close CLOSE_RCVD
     OPENED: S:frame OPENED, R:frame OPENED, S:close CLOSE_SENT, R:close CLOSE_RCVD
     CLOSE_SENT: R:close-ok CLOSED, R:close CLOSE_SENT, S:close-ok CLOSE_SENT
-    CLOSE_RCVD: S:open-ok CLOSE_RCVD, S:frame CLOSE_RCVD, S:close CLOSE_SENT, S:close-ok CLOSED
+    CLOSE_RCVD: S:open-ok CLOSE_RCVD, S:frame CLOSE_RCVD, S:close CLOSE_SENT, S:close-ok CLOSED, \
+        R:close CLOSE_RCVD
     """,
 )
 """State, step, next state. In CLOSE_SENT what comes has no effect until close or close-ok.

@@ -13,6 +13,7 @@ from workbench.amqp091.errors import ReplyCode
 from workbench.amqp091.frame import Frame, FrameReader, WireItem
 from workbench.amqp091.methods import ConnectionOpenOk
 from workbench.amqp091.observer import ConnectionObserver
+from workbench.amqp091.states import ConnectionState
 from workbench.frontends import accept_091
 from workbench.sim import Direction
 
@@ -78,9 +79,10 @@ class LiveConnection091(LiveConnection):
     def _watch(self) -> None:
         if self._broken and not self.wire.gate_closed(Direction.BROKER_TO_CLIENT):
             self._cut_later()  # a client that does not read keeps nothing here
+        amqp = self.broker_end.amqp
         if self._broken and self.end.dead:
             self._finish()  # no answer to the close can be read
-        else:
+        elif amqp.state is not ConnectionState.CLOSED:  # else TCP is the client's to end
             super()._watch()
 
     @property

@@ -246,7 +246,10 @@ def test_the_memory_alarm_by_release() -> None:
 
 
 def test_numbers_of_an_amqp_0_9_1_connection_by_release() -> None:
-    """frame-max: largest and least; channels; unsent for a channel; seconds it is shown in flow."""
+    """frame-max: largest and least; channels; unsent for a channel; seconds it is shown in flow.
+
+    And the heartbeat that it proposes, in seconds, with the largest message, 0 for any.
+    """
     assert {
         name: (
             preset.max_frame_size,
@@ -254,15 +257,19 @@ def test_numbers_of_an_amqp_0_9_1_connection_by_release() -> None:
             preset.channel_max_091,
             preset.unsent_limit,
             preset.flow_shown_us / 1e6,
+            preset.idle_time_out_ms / 500,
+            preset.max_message_size,
         )
         for name in presets.names(presets.AMQP_0_9_1)
         if (preset := presets.get(name)).conduct == presets.RABBITMQ
     } == {
-        **dict.fromkeys(("rmq1.5", "blog2008", "rmq1.8", "rmq2.0"), (131072, 4096, 0, 100, 5)),
-        "rmq3.5.5": (131072, 4096, 0, 200, 5),
-        **dict.fromkeys(("rmq3.8.3", "rmq3.8.4"), (131072, 4096, 2047, 200, 5)),
-        **dict.fromkeys(("rmq4.0", "blog2024"), (131072, 4096, 2047, 200, 0)),
-        "rmq4.3": (131072, 8192, 2047, 200, 0),
+        **dict.fromkeys(
+            ("rmq1.5", "blog2008", "rmq1.8", "rmq2.0"), (131072, 4096, 0, 100, 5, 0, 0)
+        ),
+        "rmq3.5.5": (131072, 4096, 0, 200, 5, 60, 2_147_383_648),
+        **dict.fromkeys(("rmq3.8.3", "rmq3.8.4"), (131072, 4096, 2047, 200, 5, 60, 134_217_728)),
+        **dict.fromkeys(("rmq4.0", "blog2024"), (131072, 4096, 2047, 200, 0, 60, 16_777_216)),
+        "rmq4.3": (131072, 8192, 2047, 200, 0, 60, 16_777_216),
     }
 
 

@@ -366,6 +366,24 @@ def test_an_exclusive_queue_is_locked_for_other_connections() -> None:
     assert "mine" not in rig.broker.queues
 
 
+@pytest.mark.parametrize(
+    ("preset", "lasts"),
+    [("spec", True), ("rmq1.5", True), ("rmq2.0", True), ("rmq3.5.5", False), ("rmq4.3", False)],
+)
+def test_whether_an_exclusive_queue_is_durable_is_read_over(preset, lasts) -> None:
+    """Since 3.2.0 (`rabbit_channel.erl:handle_method`); a later declaration may say either.
+
+    Measured on 3.10.8.
+    """
+    rig = Rig091(preset_of(preset))
+    _, channel = rig.channel()
+    for durable in (True, True, False):
+        channel.send(QueueDeclare(queue="mine", durable=durable, exclusive=True))
+    rig.rest()
+    assert rig.broker.vhost.terms["mine"].durable == lasts
+    assert channel.opened != lasts
+
+
 def test_an_exclusive_consumer_is_the_only_one() -> None:
     """403 for whoever comes beside it; when it has left others may."""
     rig, client, channel = ready()

@@ -35,6 +35,11 @@ class RabbitMq20(RabbitMq355):
     )
     tells_blocked: bool = other(False, "rabbit_reader.erl before 3.2.0")
     queue_limits: bool = other(False, "rabbit_amqqueue.erl, 2.0.0: knows x-expires alone")
+    idle_time_out_ms: int = other(
+        0, "rabbit_reader.erl, 1.5.0 to 2.0.0: tune proposes heartbeat 0; a client may ask for it"
+    )
+    max_message_size: int = other(0, "no MAX_MSG_SIZE before 3.2.3")
+    keeps_exclusive: bool = other(True, "rabbit_channel.erl:handle_method before 3.2.0")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

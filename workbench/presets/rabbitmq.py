@@ -70,6 +70,7 @@ class RabbitMq43(Preset):
         "RabbitMQ deprecated_features.permit.amqp_filter_set_bug: off in 4.3",
     )
     strips_names: bool = other(True, "rabbit_channel.erl:strip_cr_lf, since 3.7")
+    keeps_exclusive: bool = other(False, "rabbit_channel.erl:handle_method, since 3.2.0")
     frame_min_091: int = other(8192, "measured: 4.3.6 ends TCP at 4096, and takes 8192")
     unknown_exchange_type: int = other(406, "rabbit_exchange.erl: check_type, since 4.0")
     shared_prefetch: bool = other(
@@ -214,6 +215,7 @@ class RabbitMq355(RabbitMq383):
     store_io_batch: int = other(2048, "RabbitMQ msg_store_io_batch_size: 2048 in 3.5.5")
     strips_names: bool = other(False, "rabbit_channel.erl, 3.5.5")
     channel_max_091: int = other(0, "RabbitMQ channel_max: 0 in 3.5.5")
+    max_message_size: int = other(2_147_383_648, "rabbit.hrl, 3.2.3 to 3.7: MAX_MSG_SIZE")
     tells_opening_091: bool = other(
         False, "rabbit_reader.erl:handle_exception, 3.5.5: once it runs"
     )

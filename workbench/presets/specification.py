@@ -293,6 +293,13 @@ class Preset:
         doc="CR and LF in the name of a queue or an exchange are dropped where it is declared,"
         " deleted or bound",
     )
+    keeps_exclusive: bool = _number(
+        True,
+        unit="yes or no",
+        source="AMQP 0-9-1, queue.declare: durable says nothing of exclusive",
+        doc="an exclusive queue that is declared durable over AMQP 0-9-1 is so; otherwise that is"
+        " read over, and its messages are not for the disk",
+    )
     names_classic_only: bool = _number(
         True,
         unit="yes or no",

@@ -179,6 +179,7 @@ class ChannelProcess:
             limits=preset.queue_limits,
             strips=preset.strips_names,
             names_classic_only=preset.names_classic_only,
+            keeps_exclusive=preset.keeps_exclusive,
         )
         self._flow_asked = PublisherFlow(
             broker.clock, preset, self._send, lambda refused: self._refuse(refused, None)

@@ -64,6 +64,7 @@ class Declarations:
         limits: whether anybody looks at a queue's arguments.
         strips: whether line ends in a name are dropped where it is declared, deleted or bound.
         names_classic_only: whether a quorum queue or a stream needs a name of the client's.
+        keeps_exclusive: whether an exclusive queue can be durable.
     """
 
     def __init__(
@@ -75,7 +76,9 @@ class Declarations:
         limits: bool = True,
         strips: bool = False,
         names_classic_only: bool = True,
+        keeps_exclusive: bool = True,
     ) -> None:
+        self._keeps_exclusive = keeps_exclusive
         self._names_classic_only = names_classic_only
         self._limits = limits
         self._strips = strips
@@ -171,7 +174,7 @@ class Declarations:
             queue = self._vhost.declare_for(
                 self._connection,
                 name,
-                durable=method.durable,
+                durable=method.durable and (self._keeps_exclusive or not method.exclusive),
                 auto_delete=method.auto_delete,
                 exclusive=method.exclusive,
                 arguments=method.arguments if self._limits else {},

@@ -12,6 +12,7 @@ from workbench.amqp010.events import (
     FlushReceived,
     SessionDetaching,
 )
+from workbench.amqp010.frame import Headers
 from workbench.amqp010.structs import (
     ExchangeBoundResult,
     ExchangeQueryResult,
@@ -228,6 +229,22 @@ def test_d2_credit_adds_and_both_units_count(client):
     assert len(client.messages) == 5
     client.do(c.MessageFlow("d", BYTE, 1))
     assert len(client.messages) == 6
+
+
+@pytest.mark.parametrize("preset", ["qpid-cpp", "broker-j"])
+@pytest.mark.parametrize("mode", list(c.FlowMode))
+def test_an_empty_message_needs_an_octet_of_credit_and_costs_none(preset, mode):
+    """Before it is looked at: `SemanticState.cpp:haveCredit`, `CreditCreditManager.java`."""
+    client = Client(Broker(VirtualClock(), presets.get(preset)))
+    client.do(c.QueueDeclare("q"))
+    client.subscribe(mode=mode, MESSAGE=2)
+    client.do(c.ExchangeBind("q", "amq.fanout", ""))
+    for _ in range(2):
+        client.session.send(c.MessageTransfer("amq.fanout"), Headers(), b"")
+    client.rest()
+    assert client.messages == []
+    client.do(c.MessageFlow("d", BYTE, 1))
+    assert [one.content_octets for one in client.messages] == [0, 0]
 
 
 def test_a_window_moves_on_completion_and_credit_does_not(client):

@@ -85,7 +85,11 @@ class Credit:
 
     def check(self, octets: int) -> bool:
         """Whether a message of so many octets may be sent."""
-        return self.messages.check(1) and self.octets.check(octets)
+        return self.messages.check(1) and self.holds(octets)
+
+    def holds(self, octets: int) -> bool:
+        """Whether it has so many octets, and one for a message that has none, which costs none."""
+        return self.octets.check(max(octets, 1))
 
     def consume(self, octets: int) -> None:
         """A message is sent."""

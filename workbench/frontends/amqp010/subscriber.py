@@ -103,7 +103,7 @@ class Subscriber(PlainConsumer):
         queue = self.queue.queue
         others = frozenset(name for name in queue.consumers() if name != self.name)
         found = queue.next_out(others)
-        return found is None or credit.octets.check(sent_as(found[1])[1])
+        return found is None or credit.holds(sent_as(found[1])[1])
 
     def deliver(self, effect: Deliver) -> None:
         """Send the message; the subscription's credit pays for it."""

@@ -36,6 +36,7 @@ BODY = bytes(100)
 ADDRESS = "/queues/bench"
 CREDIT = 200
 TIMEOUT_S = 120
+PARTS = ("rate", "cost")
 TICKS = os.sysconf("SC_CLK_TCK")
 
 
@@ -266,7 +267,7 @@ def main():
     parser.add_argument("--messages", type=int, default=20_000)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--preset", default="rmq4.3")
-    parser.add_argument("--only", choices=("rate", "cost"))
+    parser.add_argument("--only", nargs="+", action="extend", choices=PARTS)
     parser.add_argument("--role", choices=("sender", "receiver"), help=argparse.SUPPRESS)
     parser.add_argument("--url", help=argparse.SUPPRESS)
     parser.add_argument("--settled", action="store_true", help=argparse.SUPPRESS)
@@ -275,9 +276,10 @@ def main():
         client(options.role, options.url, options.messages, options.settled)
         return
     names = ["example", "ours", "ours, recording"]
-    if options.only != "cost":
+    only = options.only or PARTS
+    if "rate" in only:
         rates(names, options.preset, options.messages, options.rounds)
-    if options.only != "rate":
+    if "cost" in only:
         starts(names, options.preset, 3)
         memory(names[:2], options.preset, 200, 1_000)
 

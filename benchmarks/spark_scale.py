@@ -509,7 +509,7 @@ def main(words):
     ):  # fmt: skip
         reader.add_argument(f"--{name}", type=number, default=default)
     reader.add_argument("--memory", default="2g")
-    reader.add_argument("--only", nargs="+", choices=PARTS, default=PARTS)
+    reader.add_argument("--only", nargs="+", action="extend", choices=PARTS)
     reader.add_argument("--keep", type=Path, help="a folder for the traces, which are left there")
     given = reader.parse_args(words)
     with tempfile.TemporaryDirectory() as folder:
@@ -518,7 +518,7 @@ def main(words):
         traces = Traces(place, given.links)
         print(f"{os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}", flush=True)
         for part in PARTS:
-            if part in given.only:
+            if part in (given.only or PARTS):
                 print(f"-- {part}", flush=True)
                 globals()[part](traces, given)
 

@@ -78,6 +78,22 @@ def test_without_jupyterlab_the_way_to_it_is_told(checkout, capsys, monkeypatch)
     assert "python3 wb.py lab" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("variable", ["HOME", "JUPYTER_DATA_DIR", "JUPYTER_RUNTIME_DIR"])
+def test_where_jupyterlab_cannot_write_it_is_not_started(checkout, monkeypatch, capsys, variable):
+    """It would end with sixty lines of its own; a user without a home is one, too."""
+    blocked = checkout / "a file"
+    blocked.touch()
+    for name in ("JUPYTER_DATA_DIR", "JUPYTER_RUNTIME_DIR", "XDG_DATA_HOME"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv(variable, str(blocked / "home"))
+    monkeypatch.setattr(lab.os, "execv", lambda *_: pytest.fail("JupyterLab was started"))
+    assert main(["lab"]) == 1
+    told = capsys.readouterr().err
+    assert told.startswith(f"workbench lab: {blocked / 'home'}")
+    assert "Not a directory; set HOME (or JUPYTER_RUNTIME_DIR) to" in told
+    assert told.count("\n") == 1
+
+
 def test_without_lessons_the_checkout_is_asked_for(tmp_path, monkeypatch, capsys):
     """An installed package outside the checkout finds no notebooks, and says where to go."""
     monkeypatch.chdir(tmp_path)

@@ -7,6 +7,7 @@ import importlib.util
 import os
 import subprocess
 import sys
+import tempfile
 from pathlib import Path, PurePath
 
 from workbench.exercises.working_copies import FOLDER, lessons_of
@@ -18,10 +19,12 @@ HELP = "open the lessons in JupyterLab"
 TEXT = """\
 Open JupyterLab on the map of the lessons.
 
-You work on copies of your own, in my/: the lessons in notebooks/ stay as they are.
+You work on copies of your own, in my/: the lessons in notebooks/ stay as they
+are.
 
-The lessons are looked for in the current folder, in the folders above it, and in the checkout that
-this command belongs to. Everything stays on this machine: the server listens on loopback only.
+The lessons are looked for in the current folder, in the folders above it, and
+in the checkout that this command belongs to. Everything stays on this machine:
+the server listens on loopback only.
 
   workbench lab
   workbench lab --no-browser --port 9000
@@ -46,6 +49,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def command(arguments: argparse.Namespace) -> int:
     """Become JupyterLab."""
     line = command_line(arguments)
+    check_runtime_folder()
     # The settings of the checkout, wherever the environment comes from.
     settings = [str(notebooks().parent / "binder" / "jupyter"), os.environ.get(CONFIG_PATH, "")]
     os.environ[CONFIG_PATH] = os.pathsep.join(filter(None, settings))
@@ -54,6 +58,26 @@ def command(arguments: argparse.Namespace) -> int:
         return subprocess.call(line)
     os.execv(line[0], line)
     return 0
+
+
+def check_runtime_folder() -> None:
+    """Make the folder without which JupyterLab does not start.
+
+    Raises:
+        CommandError: it cannot be made, or nothing can be written there.
+    """
+    from jupyter_core.paths import jupyter_runtime_dir
+
+    folder = jupyter_runtime_dir()
+    try:
+        os.makedirs(folder, mode=0o700, exist_ok=True)
+        with tempfile.TemporaryFile(dir=folder):
+            pass
+    except OSError as error:
+        raise CommandError(
+            f"{folder}: JupyterLab must write there: {error.strerror}; set HOME (or"
+            " JUPYTER_RUNTIME_DIR) to a folder of your own"
+        ) from None
 
 
 def command_line(arguments: argparse.Namespace) -> list[str]:

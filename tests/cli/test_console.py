@@ -5,8 +5,11 @@ import errno
 import io
 import os
 import re
+import shutil
 import subprocess
 import sys
+import tomllib
+from pathlib import Path
 
 import pytest
 
@@ -14,6 +17,9 @@ from workbench.cli import main
 from workbench.cli.console import CommandError, Progress, cell, one_line, suggestion, table
 from workbench.cli.main import MODULES, commands, parser
 from workbench.cli.main import main as real_main
+from workbench.cli.places import show_command
+
+REPO = Path(__file__).resolve().parent.parent.parent
 
 
 @pytest.fixture
@@ -275,6 +281,38 @@ def test_python_m_workbench_is_the_same(tmp_path):
     assert done.returncode == 1
     assert done.stderr.count("\n") == 1
     assert "no such file" in done.stderr
+
+
+@pytest.mark.parametrize("program", ["-m workbench", "the console script"])
+@pytest.mark.parametrize("module", ["workbench.cli", "argparse", "workbench.cli.scenarios"])
+def test_an_interruption_while_the_program_is_loaded_is_one_line_too(program, module):
+    """Ctrl-C within the first tenth of a second, in an import, shows no traceback."""
+    start = "import runpy; runpy.run_module('workbench', run_name='__main__')"
+    if program != "-m workbench":
+        declared = tomllib.loads((REPO / "pyproject.toml").read_text(encoding="utf-8"))
+        place, _, name = declared["project"]["scripts"]["workbench"].partition(":")
+        start = f"from {place} import {name}; sys.exit({name}())"
+    done = subprocess.run(
+        [sys.executable, "-c", INTERRUPT.format(module=module, start=start), "scenarios"],
+        capture_output=True, text=True, timeout=60,
+        env=os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)},
+    )  # fmt: skip
+    assert done.stdout == ""
+    assert re.fullmatch("workbench( scenarios)?: stopped\n", done.stderr)
+    assert done.returncode == 130
+
+
+INTERRUPT = """
+import signal, sys
+class CtrlC:
+    @staticmethod
+    def find_spec(name, *_):
+        if name == {module!r}:
+            signal.raise_signal(signal.SIGINT)
+sys.modules.pop({module!r}, None)
+sys.meta_path.insert(0, CtrlC)
+{start}
+"""
 
 
 def test_an_old_code_page_shows_arrows_written_out(tmp_path, capsys):

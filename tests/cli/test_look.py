@@ -227,6 +227,11 @@ def test_a_file_whose_name_is_no_text_is_read_and_written_like_others(
     imported = f"caf\N{REPLACEMENT CHARACTER}-{import_capture(capture).rows[0].run[-8:]}.parquet"
     made = {file.name for file in tmp_path.iterdir()}
     assert made == {place.name, trace.name, page.name, imported}
+    sys.stdout.flush()
+    sys.stderr.flush()
+    for told in (sys.stdout.buffer.getvalue(), sys.stderr.buffer.getvalue()):
+        assert "caf\N{REPLACEMENT CHARACTER}".encode() in told
+        assert rb"\udce9" not in told
 
 
 def test_a_capture_is_not_written_over(capture, tmp_path, capsys):

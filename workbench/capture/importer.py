@@ -79,7 +79,7 @@ class Capture:
             head = stream.read(_SNIFFED)
             stream.seek(0)
             self.run = encodable(run or _name_of(path, stream))
-        self.report = CaptureReport(file=path.name, run=self.run, redacted=redact)
+        self.report = CaptureReport(file=encodable(path.name), run=self.run, redacted=redact)
         self._port = port
         self._port_octets = (port or 0).to_bytes(2, "big")
         self._is_log = b"\0" not in head[:4] and is_proton_log(head)

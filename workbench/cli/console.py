@@ -6,7 +6,6 @@ import argparse
 import difflib
 import sys
 import textwrap
-import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Sequence, Sized
 from typing import Any, TypeVar
 
@@ -95,12 +94,11 @@ def one_line(text: object) -> str:
     File names and words of captures end up in messages; what is not printable is written out.
     """
     joined = " ".join(str(text).split())
-    return "".join(
-        character.encode("unicode_escape").decode("ascii")
-        if unicodedata.category(character) in ("Cc", "Cf", "Cs", "Co", "Cn")
-        else character
-        for character in joined
-    )
+    if joined.isprintable():
+        return joined
+    from workbench.trace.words import encodable, written_out
+
+    return written_out(encodable(joined))
 
 
 def say(text: object) -> None:

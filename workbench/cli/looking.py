@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import shlex
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -14,7 +13,7 @@ from workbench.trace.collector import seldom_collected
 
 from .asking import PLAIN_ROWS
 from .console import Progress, add_port, one_line, place, say, table_lines
-from .places import aside, output_file
+from .places import as_typed, aside, output_file
 
 if TYPE_CHECKING:
     from workbench.capture.report import CaptureReport
@@ -26,15 +25,17 @@ __all__ = ["Look", "look"]
 NAME = "look"
 HELP = "one page about a capture: who waited, how long, why, and the worst frame"
 TEXT = """\
-Read a capture and say what happened on each of its links: who waited, how long, why and what to
-change, the stalls by brake, what the capture cannot tell, and the worst frame in full.
+Read a capture and say what happened on each of its links: who waited, how
+long, why and what to change, the stalls by brake, what the capture cannot
+tell, and the worst frame in full.
 
   workbench look capture.pcapng                   as text
-  workbench look capture.pcapng -o page.html      as a page that steps through the frames round it
+  workbench look capture.pcapng -o page.html      as a page to step through
 
-A CAPTURE is a pcap or pcapng file or a frame log of Proton; a trace can be looked at too. Nothing
-is kept but the page. A capture may be of any size; where one connection has more than 500,000
-frames, import and analyze it instead.
+A CAPTURE is a pcap or pcapng file or a frame log of Proton; a trace can be
+looked at too. Nothing is kept but the page. A capture may be of any size;
+where one connection has more than 500,000 frames, import and analyze it
+instead.
 """
 
 AROUND = 200
@@ -188,7 +189,7 @@ def _seen(place: Path, trace: Path, report: CaptureReport | None, progress: Prog
         what = "what concerns no connection" if name is None else f"connection {name}"
         raise LookError(
             f"{place.name}: {what} has more rows than can be looked at ({PLAIN_ROWS:,});"
-            f" workbench import {shlex.quote(str(place))} -o large.parquet, and workbench analyze"
+            f" workbench import {as_typed(str(place))} -o large.parquet, and workbench analyze"
             " large.parquet summary"
         )
     rows = there.sizes.total()
@@ -201,7 +202,7 @@ def _seen(place: Path, trace: Path, report: CaptureReport | None, progress: Prog
     progress.turn("what it cannot tell", rows, "rows")
     by_place = told_once(unknowns(progress.over(iter_rows(trace)))).items()
     seq = next(iter_rows(trace)).seq if told.worst is None else told.worst[1].seq
-    about = [counted(rows, "row")] if report is None else _about(place, report)
+    about = [counted(rows, "row")] if report is None else _about(report)
     shown = encodable(place.name)
     return Look(
         name=shown, about=tuple(about), story=told,
@@ -212,12 +213,12 @@ def _seen(place: Path, trace: Path, report: CaptureReport | None, progress: Prog
     )  # fmt: skip
 
 
-def _about(place: Path, report: CaptureReport) -> Iterator[str]:
+def _about(report: CaptureReport) -> Iterator[str]:
     """What was read: in the first line how much, and all that makes the rest doubtful."""
     guessed = [one for one in report.connections if one.guessed][:GUESSED]
     wrong = [*report.problems, *filter(None, [report.in_part])]
     first, *others = report.lines([*wrong, *(one.guessed for one in guessed)])
-    told = [line.removeprefix(f"{place.name}: ") for line in (first, *wrong)]
+    told = [line.removeprefix(f"{report.file}: ") for line in (first, *wrong)]
     yield "; ".join([*told, *(f"{one.name}: {one.guessed}" for one in guessed)])
     yield from others
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 import shutil
 import tempfile
@@ -55,7 +56,17 @@ def output_file(text: str, suffixes: Sequence[str], inputs: Iterable[str] = ()) 
 
 def show_command(trace: str, run: str, seq: int) -> str:
     """The command that opens a row of a trace."""
-    return shlex.join(["workbench", "show", trace, "--run", run, "--at", str(seq)])
+    return as_typed("workbench", "show", trace, "--run", run, "--at", str(seq))
+
+
+def as_typed(*words: str) -> str:
+    """Words as a shell takes them; of a name that is no text, or moves a cursor, the octets."""
+    return " ".join(shlex.quote(word) if word.isprintable() else _octets(word) for word in words)
+
+
+def _octets(word: str) -> str:
+    told = os.fsencode(word).decode("latin-1").encode("unicode_escape").decode("ascii")
+    return "$'" + told.replace("'", r"\'") + "'"
 
 
 @contextmanager
@@ -96,7 +107,7 @@ def refuse_capture(text: str) -> None:
         trace = Path(text.removesuffix(".gz")).with_suffix(".parquet").name
         if Path(trace).exists() and Path(trace).samefile(text):
             trace = f"trace-{trace}"
-        first = shlex.join(["workbench", "import", text, "-o", trace])
+        first = as_typed("workbench", "import", text, "-o", trace)
         raise CommandError(f"{text}: is a capture, not a trace; first: {first}")
 
 

@@ -6,6 +6,7 @@ only what a reader could not see, or what would rearrange the line, is made visi
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from collections.abc import Iterable, Mapping
 from functools import partial
@@ -23,6 +24,7 @@ from .secret_fields import SECRETS
 say = partial(phrase, "steps")
 MINUS = "−"
 LONGEST = 80
+_OCTETS = re.compile("[\udc80-\udcff]+")  # as Python has them in names of files
 
 
 def visible(text: object, longest: int = LONGEST) -> str:
@@ -32,9 +34,13 @@ def visible(text: object, longest: int = LONGEST) -> str:
     """
     given = str(text)
     shown = given if len(given) <= longest else given[:longest]
-    if not shown.isprintable():
-        shown = "".join(_written(character) for character in shown)
+    shown = written_out(shown)
     return shown if len(given) <= longest else say("text.cut", text=shown, n=len(given))
+
+
+def written_out(text: str) -> str:
+    r"""The text with each control or direction character as `\x1b`, however long it is."""
+    return text if text.isprintable() else "".join(map(_written, text))
 
 
 def _written(character: str) -> str:
@@ -47,7 +53,9 @@ def _written(character: str) -> str:
 
 def encodable(name: str) -> str:
     """The name of a file, which may be octets that are no text, as text that can be written."""
-    return name.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+    return _OCTETS.sub(
+        lambda found: found[0].encode("utf-8", "surrogateescape").decode("utf-8", "replace"), name
+    )
 
 
 def spec_name(name: str) -> str:

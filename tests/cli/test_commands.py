@@ -470,7 +470,7 @@ def examples() -> list[list[str]]:
     names = ["scenarios", "run", "import", "show", "export"]
     found = []
     for text in (TEXT, *(module.TEXT for module in commands())):
-        for line in text.splitlines():
+        for line in re.sub(r"\\\n +", "", text).splitlines():
             if line.startswith("  workbench "):
                 command = line.strip().split("  ")[0].split("|")[0]
                 found.append(command.split()[1:])

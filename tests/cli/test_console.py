@@ -236,21 +236,24 @@ def test_a_place_that_may_only_be_read_is_named_as_it_was_given(
 
 
 @pytest.mark.parametrize("module", commands(), ids=lambda module: module.NAME)
-def test_each_command_teaches_itself(capsys, module):
-    """Help says what a command does and shows it at work."""
+def test_each_command_teaches_itself(capsys, module, monkeypatch):
+    """Help says what a command does and shows it at work, on a terminal of 80 columns."""
+    monkeypatch.setenv("COLUMNS", "80")
     assert main([module.NAME, "--help"]) == 0
     told = capsys.readouterr().out
     assert f"  workbench {module.NAME}" in told
-    assert max(map(len, module.TEXT.splitlines())) <= 100
+    assert max(map(len, told.splitlines())) < 80
     alone = argparse.ArgumentParser()
     module.add_arguments(alone)
     assert [one.dest for one in alone._actions if not re.search(r"[a-z]{2}", one.help or "")] == []
 
 
-def test_help_lists_every_command_and_the_exit_codes(capsys):
+def test_help_lists_every_command_and_the_exit_codes(capsys, monkeypatch):
     """The first thing a person types tells all there is."""
+    monkeypatch.setenv("COLUMNS", "80")
     assert main(["--help"]) == 0
     told = capsys.readouterr().out
+    assert max(map(len, told.splitlines())) < 80
     for module in commands():
         assert module.NAME in told
     assert "Exit codes: 0 done; 1" in told
@@ -334,6 +337,27 @@ def test_an_old_code_page_shows_arrows_written_out(tmp_path, capsys):
 def test_what_hides_in_a_text_is_made_visible():
     """A name with control or direction characters cannot rearrange the line it is shown in."""
     assert one_line("a\tb\n c\x1b[1m\u202edcba") == r"a b c\x1b[1m\u202edcba"
+
+
+def test_octets_of_a_name_that_are_no_text_are_shown_as_such():
+    """As in the name of a run; half of a surrogate pair is no octet, and is written out."""
+    assert one_line(os.fsdecode(b"caf\xe9.pcap")) == "caf\N{REPLACEMENT CHARACTER}.pcap"
+    assert one_line("\ud800") == r"\ud800"
+
+
+@pytest.mark.skipif(shutil.which("bash") is None, reason="for a shell that knows $'...'")
+@pytest.mark.parametrize(
+    "name",
+    [b"my t.parquet", b"caf\xe9.parquet", b"it's \xe9\n\x1b[2J.parquet", "\u202ecaf\xe9".encode()],
+)
+def test_a_command_that_opens_a_row_can_be_typed_whatever_the_trace_is_called(name):
+    """It is one line of harmless text, and a shell makes the same name of it."""
+    command = show_command(os.fsdecode(name), "run", 7)
+    assert one_line(command) == command
+    assert command.startswith("workbench show ")
+    given = command.removeprefix("workbench show ")
+    made = subprocess.run(["bash", "-c", f"printf '%s\\0' {given}"], capture_output=True)
+    assert made.stdout.split(b"\0")[:-1] == [name, b"--run", b"run", b"--at", b"7"]
 
 
 @pytest.mark.parametrize(

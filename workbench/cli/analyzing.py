@@ -38,7 +38,7 @@ QUESTIONS = {name: question.about for name, question in FOLDED.items()} | {
     "unknowns": "what this trace cannot tell, per connection and link, and why"
 }
 _LISTED = "\n".join(
-    textwrap.fill(about, 100, initial_indent=f"  {name:<12}", subsequent_indent=" " * 14)
+    textwrap.fill(about, 79, initial_indent=f"  {name:<12}", subsequent_indent=" " * 14)
     for name, about in QUESTIONS.items()
 )
 TEXT = f"""\
@@ -49,23 +49,26 @@ Ask a trace of any size a question. The answer goes to stdout.
   workbench analyze rabbit.parquet summary
   workbench analyze rabbit.parquet stalls
   workbench analyze before.parquet compare after.parquet
-  workbench analyze live stalls --follow           the folder of `serve --trace live`
-  workbench analyze live latency --follow          confirms and completions that wait
-  workbench analyze growing.pcap stalls --follow   a capture that tcpdump -U -w is writing
+  workbench analyze live stalls --follow           in `serve --trace live`
+  workbench analyze live latency --follow          confirms that wait
+  workbench analyze growing.pcap stalls --follow   tcpdump -U -w is writing it
   workbench analyze week.parquet credit --format csv > credit.csv
   workbench analyze week.parquet throughput --window 0.1
 
-With --follow a terminal shows what goes on now, and how long it has lasted; a file gets lines when
-that changes. A stall that lasts counts up to now, and gets a line of its own when it is over. In a
-capture it may be known only then, from the frames that come after it.
+With --follow a terminal shows what goes on now, and how long it has lasted; a
+file gets lines when that changes. A stall that lasts counts up to now, and
+gets a line of its own when it is over. In a capture it may be known only then,
+from the frames that come after it.
 
-Up to half a million rows are answered at once and without Java, more by Spark, which needs it
-(`workbench doctor` tells); every answer says which of the two gave it. --engine chooses; where a
-master is named, Spark is asked. WORKBENCH_SPARK_MEMORY=512m makes do with little memory. With
-WORKBENCH_SPARK_MASTER=spark://HOST:7077 a cluster works the questions out, of hdfs:// and s3a://
-too; with sc://HOST:15002 a Spark Connect server does, and needs no Java here. What is configured
-for Spark itself (spark-submit, PYSPARK_SUBMIT_ARGS, spark-defaults.conf, PYSPARK_PYTHON,
-SPARK_REMOTE) is left as it is.
+Up to half a million rows are answered at once and without Java, more by Spark,
+which needs it (`workbench doctor` tells); every answer says which of the two
+gave it. --engine chooses; where a master is named, Spark is asked.
+WORKBENCH_SPARK_MEMORY=512m makes do with little memory. With
+WORKBENCH_SPARK_MASTER=spark://HOST:7077 a cluster works the questions out, of
+hdfs:// and s3a:// too; with sc://HOST:15002 a Spark Connect server does, and
+needs no Java here. What is configured for Spark itself (spark-submit,
+PYSPARK_SUBMIT_ARGS, spark-defaults.conf, PYSPARK_PYTHON, SPARK_REMOTE) is left
+as it is.
 """
 
 RUNS = ("run", "left_run", "right_run")
@@ -79,7 +82,7 @@ TABLE_ROWS = 50
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """What `analyze` takes."""
     add_trace(parser, _no_question)
-    parser.add_argument("question", choices=QUESTIONS, help="what to ask")
+    parser.add_argument("question", choices=QUESTIONS, metavar="QUESTION", help="what to ask")
     parser.add_argument(
         "other", nargs="?", type=place, metavar="OTHER",
         help="compare only: the trace to compare with",

@@ -24,8 +24,9 @@ from .lab import notebooks
 NAME = "doctor"
 HELP = "what is installed, and what will not work and why"
 TEXT = """\
-Look at this machine: Python, packages, Java, memory, the lessons, and the tools that only tests
-use. Each finding says what works without it and what to do. Nothing is changed.
+Look at this machine: Python, packages, Java, memory, the lessons, and the
+tools that only tests use. Each finding says what works without it and what to
+do. Nothing is changed.
 
   workbench doctor
   workbench doctor --format json

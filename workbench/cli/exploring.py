@@ -12,14 +12,16 @@ from .console import WRONG_USAGE, CommandError, Progress, add_format
 NAME = "explore"
 HELP = "visit every schedule of a link and find the shortest bad one"
 TEXT = """\
-Visit every order in which the flows and transfers of one link can be sent and arrive, breadth
-first. A state is bad if the sender may send beyond the furthest limit that was ever granted.
+Visit every order in which the flows and transfers of one link can be sent and
+arrive, breadth first. A state is bad if the sender may send beyond the
+furthest limit that was ever granted.
 
   workbench explore --messages 10 --grants 3,6 --rule spec
   workbench explore --messages 10 --grants 3,6 --rule set --format json
 
-Rules: spec counts from the flow's delivery-count (AMQP 1.0, 2.6.7), set takes the flow's number as
-it stands, add adds it, naive subtracts without knowing that counts wrap around.
+Rules: spec counts from the flow's delivery-count (AMQP 1.0, 2.6.7), set takes
+the flow's number as it stands, add adds it, naive subtracts without knowing
+that counts wrap around.
 """
 
 DEFAULT_STATES = 1_000_000

@@ -19,18 +19,20 @@ HELP = "write a trace as a self-contained page or as a capture, a run as a test"
 TEXT = """\
 Write a trace in a form for others; the ending of the name says which.
 
-  .html     a page that plays the trace by itself: open it from disk, no network needed
+  .html     a page that plays the trace: open it from disk, no network needed
   .pcapng   a capture that Wireshark reads, frame by frame
-  .py       a pytest file that plays a run again; of a run's share code, which a trace does not hold
+  .py       a pytest file that plays a run again; of a run's share code, which
+            a trace does not hold
 
   workbench export credit.parquet -o credit.html
   workbench export long.parquet --from 40000 --to 41000 -o there.html
   workbench export credit.parquet -o credit.pcapng
-  workbench run credit --act grant:link_credit=3 --share | workbench export - -o test_credit.py \\
-      --expect no-overrun --expect blocked=link-credit
+  workbench run credit --act grant:link_credit=3 --share | workbench export - \\
+      -o test_credit.py --expect no-overrun --expect blocked=link-credit
 
-A page holds at most 5,000 rows; choose them with --from and --to. The state before the first of
-them is worked out, so that a slice from the middle shows the right counters at once.
+A page holds at most 5,000 rows; choose them with --from and --to. The state
+before the first of them is worked out, so that a slice from the middle shows
+the right counters at once.
 """
 
 

@@ -15,26 +15,29 @@ FEW = 16
 NAME = "import"
 HELP = "make a trace of captures (pcap, pcapng) or of Proton's frame log"
 TEXT = """\
-Make a trace of captures: pcap or pcapng files, or the text that Proton prints with PN_TRACE_FRM=1.
+Make a trace of captures: pcap or pcapng files, or the text that Proton prints
+with PN_TRACE_FRM=1.
 
-AMQP 1.0, 0-9-1 and 0-10 are found on any port, by their protocol headers or, where the capture
-begins in the middle, by frames that follow each other. What cannot be known is left open and
-listed, never guessed. The report of connections, links and losses goes to stdout.
+AMQP 1.0, 0-9-1 and 0-10 are found on any port, by their protocol headers or,
+where the capture begins in the middle, by frames that follow each other. What
+cannot be known is left open and listed, never guessed. The report of
+connections, links and losses goes to stdout.
 
   workbench import rabbit.pcapng -o rabbit.parquet
   workbench import monday.pcap tuesday.pcap -o week.parquet
   workbench import rabbit.pcapng --redact -o to-share.parquet
-  workbench import a.pcap b.pcap -o traces          a folder that exists gets one file per capture;
-                                                    what is there already stays
-  workbench import captures/ -o traces              all of a folder, or of a pattern ('*.pcapng'),
-                                                    at once with Spark (and so with more than 16
-                                                    captures by name)
+  workbench import a.pcap b.pcap -o traces
+      a folder that exists gets one file per capture; what is there stays
+  workbench import captures/ -o traces
+      all of a folder, or of a pattern ('*.pcapng'), at once with Spark (and so
+      with more than 16 captures by name)
 
-Of several captures the good ones are kept and each skipped one gets a line; the exit code is 0 all
-the same. With --strict it is 1, and nothing is written. A capture is good if frames of it can be
-read: of one that is cut, all before that place is kept, and the report has a line "problem", with
---strict too. --redact drops SASL responses and message bodies, so that the trace can be given away;
-what is there already is then written anew.
+Of several captures the good ones are kept and each skipped one gets a line;
+the exit code is 0 all the same. With --strict it is 1, and nothing is written.
+A capture is good if frames of it can be read: of one that is cut, all before
+that place is kept, and the report has a line "problem", with --strict too.
+--redact drops SASL responses and message bodies, so that the trace can be
+given away; what is there already is then written anew.
 """
 
 

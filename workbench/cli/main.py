@@ -38,23 +38,23 @@ SHOW_TRACEBACK = "WORKBENCH_TRACEBACK"
 TEXT = """\
 Drive AMQP flow control by hand and see both ends, frame by frame.
 
-  workbench lab                                   the lessons, in JupyterLab
-  workbench look capture.pcapng                   who waited in it, how long, why, what to change
-  workbench scenarios                             what can be run, with its parameters
-  workbench run credit -o t.parquet               play a scenario, keep its trace
-  workbench show t.parquet                        the trace in words
-  workbench explore --rule set                    every schedule of a link, the shortest bad one
-  workbench export t.parquet -o t.html            a page that steps through it, without a network
-  workbench import capture.pcapng -o t.parquet    make a trace of a real broker's capture
-  workbench analyze t.parquet stalls              who waited, for how long, and for which brake
-  workbench serve --trace live                    a broker on a socket, for clients of your own
-  workbench snapshot amqp://localhost             queues and links of a broker as it is now
+  workbench lab                           the lessons, in JupyterLab
+  workbench look a.pcapng                 who waited, how long, why, the remedy
+  workbench scenarios                     what can be run, with its parameters
+  workbench run credit -o t.parquet       play a scenario, keep its trace
+  workbench show t.parquet                the trace in words
+  workbench explore --rule set            every schedule, the shortest bad one
+  workbench export t.parquet -o t.html    a page that steps through it
+  workbench import a.pcapng -o t.parquet  make a trace of a broker's capture
+  workbench analyze t.parquet stalls      who waited, how long, for which brake
+  workbench serve --trace live            a broker for clients of your own
+  workbench snapshot amqp://localhost     queues and links as they are now
 """
 
 EPILOG = """\
-A TRACE is a Parquet file that `run` or `import` made, or a folder of such files.
-Exit codes: 0 done; 1 a file was bad or cannot be used; 2 the command line is wrong.
-Set WORKBENCH_TRACEBACK=1 to see where in the program an unexpected error came from.
+A TRACE is a Parquet file of `run` or `import`, or a folder of such files.
+Exit codes: 0 done; 1 a file is bad or cannot be used; 2 a wrong command line.
+WORKBENCH_TRACEBACK=1 shows where in the program an unexpected error came from.
 """
 
 

@@ -16,25 +16,30 @@ HELP = "play a scenario and keep its trace"
 TEXT = """\
 Play a scenario on the virtual clock until it rests, and write its trace.
 
-A run is a pure function of scenario, preset, parameters and acts: the same command gives the same
-trace, on every machine. `workbench scenarios` lists parameters and acts.
+A run is a pure function of scenario, preset, parameters and acts: the same
+command gives the same trace, on every machine. `workbench scenarios` lists
+parameters and acts.
 
   workbench run credit -o credit.parquet
-  workbench run credit --set messages=25 --set policy=one-at-a-time -o credit.parquet
+  workbench run credit --set messages=9 --set policy=one-at-a-time -o t.parquet
   workbench run credit --act grant:link_credit=3 -o credit.parquet
   workbench run two_senders --set run_ms=100 -o two_senders.parquet
-  workbench run credit --act grant:link_credit=50 --act 40:grant:link_credit=0 -o stop.parquet
+  workbench run credit --act grant:link_credit=50 \\
+      --act 40:grant:link_credit=0 -o stop.parquet
 
-An act happens right after the row of that number, or, without a number, when the run has come to
-rest. Before the first row it is row -1: --act=-1:NAME, with an equals sign. A file
-that exists is replaced, and only when the run is complete.
+An act happens right after the row of that number, or, without a number, when
+the run has come to rest. Before the first row it is row -1: --act=-1:NAME,
+with an equals sign. A file that exists is replaced, and only when the run is
+complete.
 
-A share code is a run as one short text. `--share` prints it; `--code` plays it, here or elsewhere:
+A share code is a run as one short text. `--share` prints it; `--code` plays
+it, here or elsewhere:
 
   workbench run credit --act grant:link_credit=3 --share
   ... | workbench run --code - -o shared.parquet
 
-Whatever of a code is altered, unknown or not legal any more is told, a line each, and left out.
+Whatever of a code is altered, unknown or not legal any more is told, a line
+each, and left out.
 """
 
 

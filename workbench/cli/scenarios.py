@@ -13,8 +13,9 @@ from .console import add_format
 NAME = "scenarios"
 HELP = "list what can be run, with parameters and actions"
 TEXT = """\
-List the scenarios: what each is about, its parameters with range, unit and default, and the acts
-that a learner can do in it. Defaults are those of a preset.
+List the scenarios: what each is about, its parameters with range, unit and
+default, and the acts that a learner can do in it. Defaults are those of a
+preset.
 
   workbench scenarios
   workbench scenarios credit --format json

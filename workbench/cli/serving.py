@@ -18,36 +18,43 @@ HELP = "a broker on a socket, or a proxy in front of yours, for clients of your 
 TEXT = """\
 Start the broker on a socket and keep it until Ctrl-C (or SIGTERM).
 
-Any client of AMQP 1.0, 0-9-1 or 0-10 can connect: its first octets say which it speaks. Over
-0-9-1 a client declares its queues. Over 1.0, under the preset spec, a queue is made when a link to
-its name is first attached; under RabbitMQ's presets name queues with --queue (their address is
-/queues/NAME), or let a client declare them through /management. The address of the broker goes to
-stdout, what happens to stderr. Only this machine can connect; another --host needs --allow-remote,
-and then --tls or --user.
+Any client of AMQP 1.0, 0-9-1 or 0-10 can connect: its first octets say which
+it speaks. Over 0-9-1 a client declares its queues. Over 1.0, under the preset
+spec, a queue is made when a link to its name is first attached; under
+RabbitMQ's presets name queues with --queue (their address is /queues/NAME), or
+let a client declare them through /management. The address of the broker goes
+to stdout, what happens to stderr. Only this machine can connect; another
+--host needs --allow-remote, and then --tls or --user.
 
-A client of 1.0 has to begin with SASL; one that does not is refused, as rhea does without a
-username. Without --user, ANONYMOUS is let in, and PLAIN as guest with the password guest; with
---user, PLAIN as one of those users, and nobody else.
+A client of 1.0 has to begin with SASL; one that does not is refused, as rhea
+does without a username. Without --user, ANONYMOUS is let in, and PLAIN as
+guest with the password guest; with --user, PLAIN as one of those users, and
+nobody else.
 
   workbench serve
-  workbench serve --port 0 --trace live             a free port; keep the trace in a folder
-  workbench serve --preset rmq4.3 --queue orders    as RabbitMQ does, with one queue
-  workbench serve --config vm_memory_high_watermark=64MB --preset rmq4.3   an alarm soon
-  workbench serve --user ann:secret --tls cert.pem key.pem --host 0.0.0.0 --allow-remote
+  workbench serve --port 0 --trace live             a free port, a folder
+  workbench serve --preset rmq4.3 --queue orders    as RabbitMQ, with a queue
+  workbench serve --preset rmq4.3 --config vm_memory_high_watermark=64MB
+      an alarm soon
+  workbench serve --user ann:secret --tls cert.pem key.pem --host 0.0.0.0 \\
+      --allow-remote
 
-With --forward it is no broker but a gate in front of another one. Every octet is passed on as it
-is; frames of AMQP 1.0 and 0-9-1 are decoded, recorded and, with --hold, let through by hand:
+With --forward it is no broker but a gate in front of another one. Every octet
+is passed on as it is; frames of AMQP 1.0 and 0-9-1 are decoded, recorded and,
+with --hold, let through by hand:
 
   workbench serve --forward broker.example:5672 --trace live
   workbench serve --forward amqps://broker.example --hold
 
-With --hold the frames of new connections wait. Press Enter to let one through, or type a number
-for that many, c2b or b2c for one from client to broker or back, go to let all run, hold to close
-the gates again, a breakpoint such as `break transfer`, `break basic.deliver` or
-`break link_credit <= 3`, clear to remove those, or quit.
+With --hold the frames of new connections wait. Press Enter to let one through,
+or type a number for that many, c2b or b2c for one from client to broker or
+back, go to let all run, hold to close the gates again, a breakpoint such as
+`break transfer`, `break basic.deliver` or `break link_credit <= 3`, clear to
+remove those, or quit.
 
-The trace is a folder of Parquet files that are always whole; a killed process loses the last
-second at most. The other commands read it while it grows. Passwords are not in it.
+The trace is a folder of Parquet files that are always whole; a killed process
+loses the last second at most. The other commands read it while it grows.
+Passwords are not in it.
 """
 
 AMQP_PORT, AMQPS_PORT = 5672, 5671

@@ -17,10 +17,11 @@ if TYPE_CHECKING:
 NAME = "show"
 HELP = "print a trace in words"
 TEXT = """\
-Print a trace in words, one line a row: what happened, what it means, which counters it moved.
-With --at, one row in full: both ends' counters, what is on the wire, the formula with its
-numbers, the clause, and the frame's fields. It is found at once in a trace of any size; what came
-before it is in the counters. --around tells the rows before and after it too.
+Print a trace in words, one line a row: what happened, what it means, which
+counters it moved. With --at, one row in full: both ends' counters, what is on
+the wire, the formula with its numbers, the clause, and the frame's fields. It
+is found at once in a trace of any size; what came before it is in the
+counters. --around tells the rows before and after it too.
 
   workbench show credit.parquet
   workbench show credit.parquet --at 24

@@ -12,15 +12,17 @@ from .places import output_file
 NAME = "snapshot"
 HELP = "queues, links and their credit of a broker as it is now; read only"
 TEXT = """\
-Look at a broker once: its queues, links, their credit and windows, and its alarms.
+Look at a broker once: its queues, links, their credit and windows, and its
+alarms.
 
-A RabbitMQ's management interface is asked over HTTP, with GET alone; 4.1 and later tell of the
-links of AMQP 1.0. Where it is off, AMQP 0-9-1 tells how many messages are ready and how many
-consumers there are in each queue that --queue names. What cannot be read is listed. Names of
-connections and users are left out; the password is sent to the broker, and kept nowhere.
+A RabbitMQ's management interface is asked over HTTP, with GET alone; 4.1 and
+later tell of the links of AMQP 1.0. Where it is off, AMQP 0-9-1 tells how many
+messages are ready and how many consumers there are in each queue that --queue
+names. What cannot be read is listed. Names of connections and users are left
+out; the password is sent to the broker, and kept nowhere.
 
   workbench snapshot amqp://guest:guest@localhost
-  workbench snapshot amqp://localhost:5672 --queue orders --queue invoices -o now.html
+  workbench snapshot amqp://localhost --queue orders --queue invoices -o a.html
 """
 
 

@@ -97,6 +97,21 @@ def test_a_closed_window_is_told_though_nobody_knows_that_anything_waited():
     assert {one.what for one in publisher.intervals} == {"window closed"}
 
 
+def test_what_an_end_refused_for_longer_than_the_longest_stall_is_in_the_headline():
+    """A publisher that gave up in an alarm, and a consumer that did not read for a while."""
+    rows = import_capture(CAPTURES / "rmq43_f_memory_alarm.pcapng").rows
+    told = story(rows)
+    assert told.worst[1].stall
+    _, closed = told.lasting
+    assert told.headline.endswith(
+        f" From {closed.start_us / 1e6:.3f} s on, {told.lasting[0].key.name} had its session window"
+        " closed for 4.8 s."
+    )
+    unread = story(rows, Packets(without_room={("c1", "broker"): [(0, 5_000_000)]}))
+    assert unread.headline.endswith(" had no room at the other end for 5.0 s.")
+    assert [one.lasting[0] in one.links[:2] for one in (told, unread)] == [True, True]
+
+
 def test_a_subscription_of_0_10_that_gets_nothing_to_the_end_is_told(tmp_path):
     """Its credit was for four, and no frame tells whether there are more."""
     played = run("qpid_credit").then("flow", unit="octets", value=1000).then("flow", value=4)
@@ -177,6 +192,21 @@ def test_no_credit_is_called_enough_that_nobody_knows():
     assert told.worst is None
     assert told.headline.startswith("No stall can be proved: the trace never tells the credit")
     assert (told.links, told.without_links[:9]) == ((), "None that")
+
+
+def test_no_prefetch_is_called_enough_that_nobody_knows():
+    """A capture that begins behind basic.qos, as of a consumer that has stalled already."""
+    name = "amqp091/rmq43_q1_amqp091_prefetch_and_ack.pcapng"
+    rows = import_capture(CAPTURES / name).rows
+    begun = max(row.seq for row in rows if row.kind == "basic.consume-ok")
+    told = story([replace(row, ledger=None) for row in rows if row.seq > begun])
+    assert told.worst is None
+    assert told.headline == (
+        "No stall can be proved: the trace never tells the prefetch of some channel."
+    )
+    (link,) = (one for one in told.links if one.key.link_sender == "broker")
+    assert "Its prefetch is not in the trace: whether it was used up cannot be known." in link.more
+    assert "prefetch of some channel" not in story(rows).headline
 
 
 @pytest.mark.parametrize(

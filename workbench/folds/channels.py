@@ -349,14 +349,19 @@ def _steps(rows: Iterable[Row]) -> Iterator[Step]:
 
 
 def limits(rows: Iterable[Row]) -> dict[LinkKey, list[int]]:
-    """The prefetch, or the producer's window, of each channel, one after the other; 0 is none."""
+    """The prefetch, or the producer's window, of each channel, one after the other; 0 is none.
+
+    A channel with deliveries of AMQP 0-9-1 of which none tells the prefetch has an empty list.
+    """
     found: dict[LinkKey, list[int]] = {}
     for row in once(rows, *LINKLESS):
         name = "prefetch_count" if row.from_peer == BROKER else "transfer_window"
         limit = (row.ledger or {}).get(name)
-        if begins(row) and limit is not None and row.kind != "basic.get-ok":
+        if row.kind == "basic.get-ok" or not begins(row):
+            continue
+        if limit is not None or row.kind == "basic.deliver":
             its = found.setdefault(channel_key(row, str(row.from_peer)), [])
-            if int(limit) not in its:
+            if limit is not None and int(limit) not in its:
                 its.append(int(limit))
     return found
 

@@ -7,7 +7,7 @@ nothing is worked out here that none of them says.
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from operator import attrgetter
 from typing import Any
@@ -57,6 +57,7 @@ class Interval:
             something did is not known.
         lasts: nothing had ended it when the trace ended.
         closed: nothing had ended it when its link was closed, or what carries it.
+        refused: the other end said that it takes nothing, whatever there was to send.
         lacks: octets of the connection are missing within it: what ended it may be among them.
     """
 
@@ -67,6 +68,7 @@ class Interval:
     stall: bool
     lasts: bool = False
     closed: bool = False
+    refused: bool = False
     late: bool = False
     lacks: bool = False
 
@@ -134,10 +136,11 @@ class Story:
         wrong: errors that a peer told, and rules that were broken, a line each.
         worst: the longest stall with its link; without any, the longest time in which one could
             not have sent; None if there was none.
-        lasting: what had lasted longest when the trace ended, or its link was closed, with the
-            link, if it is longer than the worst: if messages were waiting, this is worse.
-        untold: without a worst, of some link no row tells the credit: its attach, or each grant, is
-            not in the trace.
+        lasting: what had lasted longest when the trace ended, or its link was closed, or for how
+            long an end said that it takes nothing, with the link, if it is longer than the worst:
+            if messages were waiting, this is worse.
+        untold: without a worst, what no row tells: the credit of some link, because its attach, or
+            each grant, is not in the trace; the prefetch of some channel; empty if none is missing.
         unnamed: a frame is of a link whose attach is not in the trace.
         lacking: without links, octets are missing or cannot be read.
     """
@@ -149,7 +152,7 @@ class Story:
     wrong: tuple[str, ...]
     worst: tuple[LinkStory, Interval] | None
     lasting: tuple[LinkStory, Interval] | None
-    untold: bool
+    untold: str
     unnamed: bool
     lacking: bool
 
@@ -182,7 +185,7 @@ class Story:
     def _worst(self) -> str:
         if self.worst is None or not self.worst[1].lasted_us:
             if self.untold:
-                return "No stall can be proved: the trace never tells the credit of some link."
+                return f"No stall can be proved: the trace never tells the {self.untold}."
             if self.lacking:
                 return "No stall can be proved: octets are missing in the trace."
             if self.links and all(link.key.link is None for link in self.links):
@@ -250,13 +253,14 @@ def story_in_parts(parts: Iterable[Sequence[Row]], packets: Packets, last_us: in
     end_us = max(last_us, packets.until_us)
     links: list[LinkStory] = []
     problems: list[Wrong] = []
-    run, begin_us, untold, unnamed, lacking = "", end_us, False, False, False
+    run, begin_us, untold, unnamed, lacking = "", end_us, "", False, False
     for rows in parts:
         known = replace(packets, still_open=packets.still_open | _still_open(rows))
         stalled, broken = _stalled(rows, known.still_open, end_us), violations(rows)
         links += _links(rows, stalled, broken, known, end_us)
         problems += wrong(rows, broken)
-        untold = untold or (not any(link.intervals for link in links) and _is_untold(rows))
+        if not untold and not any(link.intervals for link in links):
+            untold = _untold(rows)
         unnamed = unnamed or (not links and any(map(_is_unnamed, rows)))
         lacking = lacking or any(row.event in LOSSES for row in rows)
         for row in rows[:1]:
@@ -269,7 +273,7 @@ def story_in_parts(parts: Iterable[Sequence[Row]], packets: Packets, last_us: in
             brakes.setdefault(one.what, BrakeSum(brake=one.what)).add(link.key, one)
     worst = max(every, key=lambda its: _heavy(its[1]), default=None)
     lasting = max(
-        (its for its in every if _unended(its[1]) and not its[0].still_waits),
+        (its for its in every if _may_be_worse(its[1]) and not its[0].still_waits),
         key=lambda its: its[1].lasted_us,
         default=None,
     )
@@ -283,7 +287,7 @@ def story_in_parts(parts: Iterable[Sequence[Row]], packets: Packets, last_us: in
         wrong=tuple(one.text for one in sorted(problems)),
         worst=worst,
         lasting=lasting,
-        untold=untold and worst is None,
+        untold="" if worst else untold,
         unnamed=unnamed,
         lacking=lacking and not links,
     )
@@ -364,16 +368,18 @@ def _links(
         still_open = key.connection in packets.still_open
         ended_us = packets.ended.get(str(key.connection))
         could_not = [
-            _interval(what, span, lasts, end_us, still_open=still_open, ended_us=ended_us)
+            _interval(
+                what, span, lasts, end_us, still_open=still_open, ended_us=ended_us,
+                refused=what == NO_ROOM or (what == CLOSED and _says_closed(places[span[0].seq])),
+            )
             for what, its in spans.items()
             for span, lasts in its
-        ]
+        ]  # fmt: skip
         told_of = _answers(key, settled, places, end_us if still_open else None)
         if key.link is None:
-            more = [*told_of, *_limits(limits.get(key, []), full.get(key, []), could_not, held)]
+            more = [*told_of, *_limits(limits.get(key), full.get(key, []), could_not, held)]
         else:
-            told = {one.seq for one in could_not if _says_closed(places[one.seq])}
-            more = [*_grants(granted.get(key)), *_closed(could_not, told), *told_of]
+            more = [*_grants(granted.get(key)), *_closed(could_not), *told_of]
         more += [*_without_room(could_not), *_at_the_end(could_not, held)]
         lost = missing.get(key[:2], ())
         intervals = [replace(one, lacks=_lacks(one, lost)) for one in (*could_not, *held)]
@@ -390,12 +396,14 @@ def _told(intervals: Mapping[LinkKey, list[Intervals]], key: LinkKey) -> list[tu
     return [span for its in intervals.get(key, ()) for span in its.told]
 
 
-def _is_untold(rows: Sequence[Row]) -> bool:
-    """Of some link no row tells the credit."""
+def _untold(rows: Sequence[Row]) -> str:
+    """What no row tells of some link, or channel; empty if there is none such."""
     told: dict[tuple[Any, ...], bool] = {}
     for row in credit_rows(rows):
         told[row[:6]] = told.get(row[:6], False) or row.known
-    return not all(told.values())
+    if not all(told.values()):
+        return "credit of some link"
+    return "" if all(channels.limits(rows).values()) else "prefetch of some channel"
 
 
 def _is_unnamed(row: Row) -> bool:
@@ -479,7 +487,7 @@ _ASKED = {
 
 
 def _limits(
-    limits: Sequence[int],
+    limits: Sequence[int] | None,
     full: Sequence[Intervals],
     could_not: Sequence[Interval],
     held: Sequence[Interval],
@@ -489,7 +497,10 @@ def _limits(
     Rows tell when a consumer has all that it may have, whether or not anything waited. That a
     window is full they tell only where its producer waits, which is a stall.
     """
+    if limits is None:
+        return
     if not limits:
+        yield "Its prefetch is not in the trace: whether it was used up cannot be known."
         return
     first, *others = (f"{limit:,}" if limit else "" for limit in limits)
     text = f"The limit was {first}" if first else "There was no limit"
@@ -507,7 +518,14 @@ def _limits(
 
 
 def _interval(
-    what: str, span: Span, lasts: bool, end_us: int, *, still_open: bool, ended_us: int | None
+    what: str,
+    span: Span,
+    lasts: bool,
+    end_us: int,
+    *,
+    still_open: bool,
+    ended_us: int | None,
+    refused: bool,
 ) -> Interval:
     """Times from row to row; nothing had ended one that `lasts` when there were no more rows."""
     first, last = span
@@ -517,7 +535,7 @@ def _interval(
         closed = ended_us is not None
     return Interval(
         what=what, start_us=first.t_us, end_us=until_us, seq=first.seq, stall=False,
-        lasts=lasts and not closed and until_us == end_us, closed=closed,
+        lasts=lasts and not closed and until_us == end_us, closed=closed, refused=refused,
     )  # fmt: skip
 
 
@@ -569,7 +587,7 @@ def _weight(link: LinkStory) -> tuple[bool, bool, int]:
     Then the late ones, and those of which nobody knows that there were any.
     """
     return max(
-        ((one.stall or _unended(one), not one.late, one.lasted_us)
+        ((one.stall or _may_be_worse(one), not one.late, one.lasted_us)
          for one in link.intervals if one.lasted_us),
         default=(False, False, -1),
     )  # fmt: skip
@@ -602,14 +620,14 @@ def _grants(row: dict[str, Any] | None) -> list[str]:
     return [f"{text}."]
 
 
-def _closed(could_not: Sequence[Interval], told: Container[int]) -> list[str]:
-    """How often the window was closed; `told` has the rows in which the broker says so itself."""
+def _closed(could_not: Sequence[Interval]) -> list[str]:
+    """How often the window was closed, and whether the broker says so itself."""
     closed = [one for one in could_not if one.what == CLOSED]
     if not closed:
         return []
     longest = duration(max(one.lasted_us for one in closed))
     text = f"Its session window was closed {times(len(closed))}, for {longest} at most"
-    if any(one.seq in told for one in closed):
+    if any(one.refused for one in closed):
         text += "; RabbitMQ says so to a publisher while memory or disk is short"
     return [f"{text}."]
 
@@ -633,6 +651,11 @@ def _doubts(missing: Sequence[Row], intervals: Sequence[Interval]) -> list[str]:
     return [f"{text}."]
 
 
+def _may_be_worse(one: Interval) -> bool:
+    """Nothing is known to have waited, and it is no sign that nothing did."""
+    return _unended(one) or (one.refused and not one.stall)
+
+
 def _at_the_end(could_not: Sequence[Interval], held: Sequence[Interval]) -> list[str]:
     """What nothing had ended at the end: a consumer that waits for ever shows so."""
     if any(one.lasts for one in held):
@@ -654,12 +677,15 @@ def _unended(one: Interval) -> bool:
 
 
 def _when(one: Interval) -> str:
-    return "When the trace ends" if one.lasts else "When it was closed"
+    if one.lasts:
+        return "When the trace ends"
+    return "When it was closed" if one.closed else f"From {one.start_us / 1e6:,.3f} s on"
 
 
 def _has(one: Interval) -> str:
     """What a link has had for how long."""
-    return f"{'has' if one.lasts else 'had'} had {_HAD[one.what]} for {duration(one.lasted_us)}"
+    verb = "has had" if one.lasts else "had had" if one.closed else "had"
+    return f"{verb} {_HAD[one.what]} for {duration(one.lasted_us)}"
 
 
 def _stalled_until(one: Interval) -> str:

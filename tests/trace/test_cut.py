@@ -24,6 +24,7 @@ from workbench.trace.cut import cut, cut_rows
 from workbench.trace.fold import link_scope
 from workbench.trace.schema import INTERNAL, Row
 from workbench.trace.story import Story
+from workbench.views.opening import scene_of
 from workbench.views.scene import Strip
 from workbench.views.scene_walk import Walk
 
@@ -343,3 +344,61 @@ def test_a_file_that_was_replaced_is_read_again(tmp_path: Path) -> None:
     assert cut(tmp_path, 29, around=1).last_seq == 29
     files.write(path, rows)
     assert cut(tmp_path, 29, around=1).last_seq == len(rows) - 1
+
+
+def many_connections(count: int) -> list[Row]:
+    """So many connections in one run, each a while after the one before; an alarm among them."""
+    alone = rows_of("credit")
+    tall = 1 + max(row.frame_id or 0 for row in alone)
+    copies = [
+        dataclasses.replace(
+            row,
+            t_us=row.t_us + 700 * number,
+            connection=row.connection and f"c{number + 1}",
+            frame_id=row.frame_id and row.frame_id + number * tall,
+        )
+        for number in range(count)
+        for row in alone
+    ]
+    copies.sort(key=lambda row: row.t_us)
+    return [dataclasses.replace(row, seq=seq) for seq, row in enumerate(copies)]
+
+
+def test_of_many_links_only_what_the_rows_are_of_is_followed_and_all_of_that(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Thousands of connections need not be folded to show one, and it is shown as if they were."""
+    monkeypatch.setattr(cutting, "WARM_ROWS", 5)
+    rows = many_connections(cutting.MANY_LINKS + 20)
+    path = written(tmp_path, rows, 150)
+    followed = {seq: cut(path, seq, around=4) for seq in cuts_of(len(rows), 4)}
+    scenes = {seq: scene_of(found) for seq, found in followed.items()}
+    monkeypatch.setattr(cutting, "MANY_LINKS", len(rows))
+    cutting._kept.cache_clear()
+    for seq, found in followed.items():
+        whole = cut(path, seq, around=4)
+        assert scenes[seq] == scene_of(whole), seq
+        assert found.explanations == whole.explanations
+        assert found.earlier.links == whole.earlier.links
+    last = followed[len(rows) - 1]
+    there = {scope.connection for _, scope in last.start.ledgers}
+    assert len(last.earlier.links) > 70
+    assert there <= {row.connection for row in rows[last.seq - 9 :]} | {None}
+
+
+def test_the_link_of_an_answer_is_followed_where_no_row_is_of_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The row that an answer names may be another connection's, or a queue's."""
+    monkeypatch.setattr(cutting, "WARM_ROWS", 5)
+    rows = many_connections(cutting.MANY_LINKS + 20)
+    path = written(tmp_path, rows, 150)
+    link = next(scope for row in rows if (scope := link_scope(row)))
+    about = {name: getattr(link, name) for name in cutting.ABOUT}
+    found = cut(path, len(rows) - 1, around=4, about=about)
+    assert found.link == link
+    assert link.connection not in {row.connection for row in found.rows}
+    mine = {key: told for key, told in found.start.ledgers.items() if key[1] == link}
+    assert mine
+    want = state_after(rows[: found.rows[0].seq]).ledgers
+    assert mine == {key: told for key, told in want.items() if key[1] == link}

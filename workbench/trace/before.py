@@ -59,7 +59,6 @@ class Before:
     Attributes:
         sources: by vantage and scope, where its counters come from (`ledger_source`).
         ends: by connection and peer, the vantage that logs there.
-        links: links, in order of appearance.
         gate_seq: the first row at which a hand held or released something; None if none.
         blocking: rows that began what blocks a sender and is not over, beside its counters.
     """
@@ -67,7 +66,6 @@ class Before:
     def __init__(self) -> None:
         self.sources: dict[tuple[str, Scope], str] = {}
         self.ends: dict[tuple[str | None, str], str] = {}
-        self.links: dict[Scope, None] = {}
         self.gate_seq: int | None = None
         self.blocking: dict[tuple[Any, ...], Row] = {}
         self._story = Story(Fold())
@@ -94,8 +92,6 @@ class Before:
     def note(self, row: Row) -> None:
         """Take in one row for what a slice shows beside counters and words."""
         link = link_scope(row)
-        if link is not None:
-            self.links.setdefault(link)
         if row.event in (SENT, RECEIVED):
             peer = CLIENT if row.vantage.startswith(CLIENT) else BROKER
             self.ends.setdefault((row.connection, peer), row.vantage)
@@ -119,9 +115,16 @@ class Before:
         """The state after the rows so far."""
         return self._story.folding.state()
 
-    def memory(self) -> Memory:
-        """What the words of later rows need to know of these."""
-        return deepcopy(self._story.memory)
+    def memory(self, links: Iterable[Scope] = ()) -> Memory:
+        """What the words of later rows need to know of these.
+
+        Args:
+            links: all of the run; rows of some may not have been taken in.
+        """
+        memory = deepcopy(self._story.memory)
+        for link in links:
+            memory.links.setdefault(link, [])
+        return memory
 
 
 def _telling(batch: Any) -> Any:

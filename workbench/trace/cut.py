@@ -3,7 +3,8 @@
 Row groups that cannot hold the rows are not read: their statistics of `run` and `seq` tell. The
 state before the rows is found by column (`before`), from a kept copy of an earlier one where
 there is one; a short stretch right before the rows is told row by row, so that the words about
-frames that were then in flight are whole.
+frames that were then in flight are whole. Of very many links only the connections of the rows are
+followed: a picture has no room for the others.
 """
 
 from __future__ import annotations
@@ -11,14 +12,14 @@ from __future__ import annotations
 import copy
 import os
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from .explain import Explainer, Explanation
 from .files import TraceFileError, trace_files
-from .fold import Fold, Scope, State
+from .fold import Fold, Scope, State, link_scope
 from .gates import GATE_EVENTS, Gates
 from .schema import RECEIVED, SENT, Row, few
 
@@ -27,8 +28,8 @@ if TYPE_CHECKING:
     from .pieces import Pieces
 
 __all__ = [
-    "ABOUT", "AROUND", "Cut", "Earlier", "Following", "StepError", "cut", "cut_rows", "pieces_of",
-    "place_of", "run_of",
+    "ABOUT", "AROUND", "MANY_LINKS", "Cut", "Earlier", "Following", "StepError", "cut", "cut_rows",
+    "pieces_of", "place_of", "run_of",
 ]  # fmt: skip
 
 AROUND = 200
@@ -42,6 +43,9 @@ KEEP_EVERY = 1_000_000
 """A copy of the fold is kept every so many rows: 10 million rows take some seconds to fold, and a
 person opens one row of a trace after the other."""
 TRACES_KEPT = 4
+MANY_LINKS = 60
+"""Of a run with more links than these only the connections are followed that the rows are of: to
+fold what thousands of others knew takes seconds, and is not shown."""
 ABOUT = ("connection", "session", "link", "link_sender", "attach_no")
 """What an answer's row is about, beside its run."""
 
@@ -81,7 +85,8 @@ class Cut:
         run: the run.
         seq: the row they surround.
         rows: in order; that row is among them.
-        start: the state just before the first of them, as a replay from the beginning gives it.
+        start: the state just before the first of them, as a replay from the beginning gives it; of
+            more than `MANY_LINKS` links, without the connections that no row here is of.
         earlier: what else is shown of the rows before.
         explanations: one for each row, as a replay gives them.
         first_seq: of the run's first row.
@@ -123,6 +128,7 @@ def cut(
     *,
     around: int = AROUND,
     upto: int | None = None,
+    about: Mapping[str, Any] | None = None,
 ) -> Cut:
     """The rows round one row of a trace, or from one to another.
 
@@ -132,6 +138,7 @@ def cut(
         run: which run; may be left out where there is one.
         around: so many rows before and after it, where there are.
         upto: the last of the rows from `seq` on that are wanted instead; either may be lost.
+        about: what names the link that they are shown for, by `ABOUT`; the row may be another's.
 
     Raises:
         TraceFileError: it is no trace.
@@ -147,13 +154,18 @@ def cut(
     first = max(first_seq, seq - around) if upto is None else seq
     last = min(last_seq, seq + around) if upto is None else upto
     warm = max(first_seq, first - WARM_ROWS)
-    folding = _folded(pieces, kept.setdefault(name, []), name, warm)
     rows = pieces.rows(name, warm, last + 1)
     if upto is not None:
         seq = next((row.seq for row in rows if row.seq >= first), seq)
     if all(row.seq != seq for row in rows):
         raise StepError(f"{path}: row {seq} is missing in run {name}: rows were lost there")
-    explainer = Explainer(folding.state(), folding.memory())
+    links = pieces.links(name, first)
+    link = _named(about or {}, [*links, *filter(None, map(link_scope, rows))])
+    near = None
+    if len(links) > MANY_LINKS:
+        near = frozenset({row.connection for row in rows} | {link and link.connection, None})
+    folding = _folded(pieces, kept.setdefault((name, near), []), name, warm, near)
+    explainer = Explainer(folding.state(), folding.memory(links))
     before = [row for row in rows if row.seq < first]
     for row in before:
         explainer.explain(row)
@@ -161,12 +173,13 @@ def cut(
     start = explainer.state()
     shown = rows[len(before) :]
     earlier = _earlier(
-        folding, _flying(pieces, name, start, before), _gates(pieces, folding, name, first)
-    )
+        folding, links, _flying(pieces, name, start, before),
+        _gates(pieces, folding, name, first, near),
+    )  # fmt: skip
     return Cut(
         path=os.fspath(path), run=name, seq=seq, rows=shown, start=start, earlier=earlier,
         explanations=[explainer.explain(row) for row in shown],
-        first_seq=first_seq, last_seq=last_seq,
+        first_seq=first_seq, last_seq=last_seq, link=link,
     )  # fmt: skip
 
 
@@ -201,6 +214,7 @@ class Following:
         self._run, self._first_seq = "", 0
         # What is so before the first row that is kept.
         self._folding, self._before = Fold(), Before()
+        self._links: dict[Scope, None] = {}
         self._gates: Gates | None = None
         self._sent: dict[int | None, Row] = {}
 
@@ -218,6 +232,9 @@ class Following:
         row, _ = self._rows.popleft()
         self._folding.apply(row)
         self._before.note(row)
+        link = link_scope(row)
+        if link is not None:
+            self._links.setdefault(link)
         if row.event == SENT:
             self._sent[row.frame_id] = row
         elif row.event == RECEIVED:
@@ -244,7 +261,7 @@ class Following:
             raise StepError(f"row {seq} is not among these rows; legal: {legal}")
         start = self._folding.state()
         flying = [self._sent[number] for number in start.in_flight]
-        earlier = _earlier(self._before, flying, copy.deepcopy(self._gates))
+        earlier = _earlier(self._before, [*self._links], flying, copy.deepcopy(self._gates))
         return Cut(
             path=name, run=self._run, seq=last if seq is None else seq, rows=rows, start=start,
             earlier=earlier, explanations=[told for _, told in self._rows],
@@ -295,7 +312,21 @@ def place_of(path: str | os.PathLike[str], run: str, values: Mapping[str, Any]) 
 # -- what is before -------------------------------------------------------------------------------
 
 
-def _folded(pieces: Pieces, kept: list[tuple[int, Before]], run: str, upto: int) -> Before:
+def _named(about: Mapping[str, Any], links: Sequence[Scope]) -> Scope | None:
+    """The link with these values, if they name one."""
+    if about.get("link") is None:
+        return None
+    named = [
+        one
+        for one in dict.fromkeys(links)
+        if all(about.get(name) in (None, getattr(one, name)) for name in ABOUT)
+    ]
+    return named[0] if len(named) == 1 else None
+
+
+def _folded(
+    pieces: Pieces, kept: _Kept, run: str, upto: int, near: Set[str | None] | None
+) -> Before:
     """The fold of the rows before `upto`; of long ones copies are kept on the way."""
     from .before import Before
 
@@ -304,7 +335,7 @@ def _folded(pieces: Pieces, kept: list[tuple[int, Before]], run: str, upto: int)
         if folding.seq < seq < upto:
             folding = copy.deepcopy(there)
     last_kept = folding.seq
-    for batch in pieces.batches(run, folding.seq + 1, upto):
+    for batch in pieces.batches(run, folding.seq + 1, upto, near):
         folding.take(batch)
         if folding.seq - last_kept >= KEEP_EVERY:
             last_kept = folding.seq
@@ -312,9 +343,11 @@ def _folded(pieces: Pieces, kept: list[tuple[int, Before]], run: str, upto: int)
     return folding
 
 
-def _earlier(before: Before, flying: Sequence[Row], gates: Gates | None) -> Earlier:
+def _earlier(
+    before: Before, links: Sequence[Scope], flying: Sequence[Row], gates: Gates | None
+) -> Earlier:
     return Earlier(
-        ends=dict(before.ends), links=tuple(before.links), sources=dict(before.sources),
+        ends=dict(before.ends), links=tuple(links), sources=dict(before.sources),
         flying=flying, blocking=tuple(before.blocking.values()), gates=gates,
     )  # fmt: skip
 
@@ -328,13 +361,15 @@ def _flying(pieces: Pieces, run: str, start: State, before: Sequence[Row]) -> li
     return [at_hand[seq] for seq in seqs if seq in at_hand]
 
 
-def _gates(pieces: Pieces, folding: Before, run: str, first: int) -> Gates | None:
+def _gates(
+    pieces: Pieces, folding: Before, run: str, first: int, near: Set[str | None] | None
+) -> Gates | None:
     """What hands have held and not let go, from the first act of that kind on."""
     if folding.gate_seq is None or folding.gate_seq >= first:
         return None
-    before = _folded(pieces, [], run, folding.gate_seq)
+    before = _folded(pieces, [], run, folding.gate_seq, near)
     gates = Gates(before.state().in_flight.values())
-    for row in pieces.narrow_rows(run, folding.gate_seq, first):
+    for row in pieces.narrow_rows(run, folding.gate_seq, first, near):
         gates.apply(row)
     return gates
 
@@ -342,6 +377,8 @@ def _gates(pieces: Pieces, folding: Before, run: str, first: int) -> Gates | Non
 # -- what is kept ---------------------------------------------------------------------------------
 
 _Signature = tuple[tuple[str, int, int], ...]
+_Kept = list[tuple[int, "Before"]]
+_KeptOf = dict[tuple[str, frozenset[str | None] | None], _Kept]
 
 
 def _signature(path: str | os.PathLike[str]) -> _Signature:
@@ -356,12 +393,12 @@ def _signature(path: str | os.PathLike[str]) -> _Signature:
     return tuple(found)
 
 
-def _opened(path: str | os.PathLike[str]) -> tuple[Pieces, dict[str, list[tuple[int, Before]]]]:
+def _opened(path: str | os.PathLike[str]) -> tuple[Pieces, _KeptOf]:
     return _kept(os.fspath(path), _signature(path))
 
 
 @lru_cache(maxsize=TRACES_KEPT)
-def _kept(path: str, signature: _Signature) -> tuple[Pieces, dict[str, list[tuple[int, Before]]]]:
+def _kept(path: str, signature: _Signature) -> tuple[Pieces, _KeptOf]:
     from .pieces import Pieces
 
     return Pieces(path, [file for file, _size, _time in signature]), {}

@@ -11,12 +11,10 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 from .cut import ABOUT, AROUND, Cut, StepError, cut, place_of, run_of
 from .files import TraceFileError
-from .fold import Scope, link_scope
 
 __all__ = ["SIDES", "cut_row", "plain", "side_of"]
 
@@ -153,19 +151,9 @@ def _cut_row(values: Mapping[str, Any], path: _Path, around: int) -> Cut:
         return cut(path, _first(values, path, run), run, around=around)
     if not isinstance(seq, int):
         raise TraceFileError(f"the row's seq is {seq!r}, and a row is named by a whole number")
-    found = cut(path, seq, run, around=around)
+    found = cut(path, seq, run, around=around, about=values)
     _compare(values, found)
-    return replace(found, link=_link(values, found))
-
-
-def _link(values: Mapping[str, Any], found: Cut) -> Scope | None:
-    """The link that an answer is about: the row may be another one's, or about no link."""
-    about = {name: values[name] for name in ABOUT if values.get(name) is not None}
-    if "link" not in about:
-        return None
-    links = {*found.earlier.links, *filter(None, map(link_scope, found.rows))}
-    named = [one for one in links if all(getattr(one, name) == about[name] for name in about)]
-    return named[0] if len(named) == 1 else None
+    return found
 
 
 def _first(values: Mapping[str, Any], path: _Path, run: str) -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,7 +13,8 @@ import pyarrow.compute as pc
 
 from .before import COLUMNS, TEXTS
 from .files import TraceFileError, batches, from_table, open_file
-from .schema import COLUMN_NAMES, Row, fitted
+from .fold import Scope
+from .schema import COLUMN_NAMES, LINK, OBSERVED, RECEIVED, SENT, Row, fitted
 
 __all__ = ["Pieces"]
 
@@ -22,6 +23,8 @@ _GATE_COLUMNS = (
     "run", "seq", "t_us", "vantage", "event", "frame_id", "from_peer", "connection",
     "frame.extra_json", "details",
 )  # fmt: skip
+_LINK_COLUMNS = ("connection", "session", "link", "link_sender", "attach_no")
+_FRAMES = pa.array([SENT, RECEIVED, OBSERVED])
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +68,8 @@ class Pieces:
         if not self.pieces:
             raise TraceFileError(f"{path}: holds no rows: an empty trace")
         self._bounds: dict[str, tuple[int, int]] = {}
+        self._links: dict[str, tuple[int, dict[Scope, int]]] = {}
+        self._there: dict[_Piece, frozenset[str | None]] = {}
 
     def has(self, run: str) -> bool:
         """Whether there are rows of that run."""
@@ -99,13 +104,38 @@ class Pieces:
                     found |= dict.fromkeys(pc.unique(batch.column(0)).to_pylist())
         return list(found)
 
-    def batches(self, run: str, first: int, end: int) -> Iterator[Any]:
-        """The run's rows from `first` to before `end` with the columns that a fold reads.
+    def links(self, run: str, end: int) -> list[Scope]:
+        """The links that the run's rows before `end` are of, in order of appearance.
 
         Raises:
             TraceFileError: a file is damaged or gone, or the rows are not in order.
         """
-        yield from self.chosen(run, first, end, COLUMNS)
+        read, found = self._links.get(run, (0, {}))
+        for batch in self.chosen(run, read, end, ("run", "seq", *_LINK_COLUMNS)):
+            rows = batch.filter(pc.is_valid(batch.column("link")))
+            texts = {name: _texts(rows.column(name)) for name in (*_LINK_COLUMNS, "seq")}
+            first = pa.table(texts).group_by(list(_LINK_COLUMNS), use_threads=False)
+            for row in first.aggregate([("seq", "min")]).sort_by("seq_min").to_pylist():
+                seq = row.pop("seq_min")
+                found.setdefault(Scope(LINK, **row), seq)
+        self._links[run] = max(read, end), found
+        return [link for link, seq in found.items() if seq < end]
+
+    def batches(
+        self, run: str, first: int, end: int, near: Set[str | None] | None = None
+    ) -> Iterator[Any]:
+        """The run's rows from `first` to before `end` with the columns that a fold reads.
+
+        Args:
+            run: the run.
+            first: the first row.
+            end: the row after the last.
+            near: frames of these connections only, and all that is no frame; None: all rows.
+
+        Raises:
+            TraceFileError: a file is damaged or gone, or the rows are not in order.
+        """
+        yield from self.chosen(run, first, end, COLUMNS, near)
 
     def rows(self, run: str, first: int, end: int) -> list[Row]:
         """The run's rows from `first` to before `end`, whole."""
@@ -113,9 +143,11 @@ class Pieces:
             row for batch in self.chosen(run, first, end, COLUMN_NAMES) for row in from_table(batch)
         ]
 
-    def narrow_rows(self, run: str, first: int, end: int) -> Iterator[Row]:
-        """The same with the few columns that tell of frames held and let go."""
-        for batch in self.chosen(run, first, end, _GATE_COLUMNS):
+    def narrow_rows(
+        self, run: str, first: int, end: int, near: Set[str | None] | None = None
+    ) -> Iterator[Row]:
+        """Those of `batches` with the few columns that tell of frames held and let go."""
+        for batch in self.chosen(run, first, end, _GATE_COLUMNS, near):
             yield from from_table(fitted(batch))
 
     def first(self, run: str, about: Mapping[str, object], since_us: int) -> int | None:
@@ -130,8 +162,22 @@ class Pieces:
                 return int(batch.column("seq")[int(places[0])].as_py())
         return None
 
-    def chosen(self, run: str, first: int, end: int, columns: Sequence[str]) -> Iterator[Any]:
+    def chosen(
+        self,
+        run: str,
+        first: int,
+        end: int,
+        columns: Sequence[str],
+        near: Set[str | None] | None = None,
+    ) -> Iterator[Any]:
         """The run's rows from `first` to before `end` with these columns, in order.
+
+        Args:
+            run: the run.
+            first: the first row.
+            end: the row after the last.
+            columns: with `connection` and `event`, if only some connections are `near`.
+            near: see `batches`.
 
         Raises:
             TraceFileError: a file is damaged or gone, or the rows are not in order.
@@ -139,7 +185,12 @@ class Pieces:
         if first >= end:
             return
         last = first - 1
-        chosen = [piece for piece in self.pieces if piece.may_have(run, first, end)]
+        chosen = [
+            piece
+            for piece in self.pieces
+            if piece.may_have(run, first, end)
+            and (near is None or not near.isdisjoint(self._connections(piece)))
+        ]
         for batch in _read(chosen, columns):
             mask = _of_run(batch.column("run"), run)
             seqs = batch.column("seq").to_numpy()
@@ -157,7 +208,20 @@ class Pieces:
             if int(seqs[0]) <= last or (len(seqs) > 1 and int(np.diff(seqs).min()) < 1):
                 raise TraceFileError(f"{self.path}: run {run}: rows are out of order of seq")
             last = int(seqs[-1])
-            yield part
+            yield part if near is None else part.filter(_are_near(part, near))
+
+    def _connections(self, piece: _Piece) -> frozenset[str | None]:
+        """Of which connections frames are in it; None among them: there is what is no frame."""
+        if piece not in self._there:
+            found: set[str | None] = set()
+            for batch in _read([piece], ["connection", "event"]):
+                frame = _are_frames(batch)
+                names = batch.column("connection").filter(frame)
+                found |= set(pc.unique(names).to_pylist())
+                if pc.any(pc.invert(frame)).as_py():
+                    found.add(None)
+            self._there[piece] = frozenset(found)
+        return self._there[piece]
 
     def _seqs(self, piece: _Piece, run: str) -> Any:
         found = [
@@ -181,6 +245,22 @@ def _range(statistics: Any) -> Any:
     if statistics is None or not statistics.has_min_max:
         return None
     return statistics.min, statistics.max
+
+
+def _are_frames(batch: Any) -> Any:
+    return pc.is_in(_texts(batch.column("event")), _FRAMES)
+
+
+def _are_near(batch: Any, near: Set[str | None]) -> Any:
+    """Which rows are of these connections, or no frame."""
+    names = pa.array(list(near), pa.string())
+    there = pc.is_in(_texts(batch.column("connection")), names)
+    return pc.or_(there, pc.invert(_are_frames(batch)))
+
+
+def _texts(column: Any) -> Any:
+    """A column of words as texts."""
+    return column.dictionary_decode() if pa.types.is_dictionary(column.type) else column
 
 
 def _of_run(column: Any, run: str) -> Any:

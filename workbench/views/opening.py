@@ -9,7 +9,7 @@ from typing import Any
 from urllib.parse import unquote, urlparse
 
 from workbench.languages import capital
-from workbench.trace.cut import AROUND, Cut
+from workbench.trace.cut import AROUND, MANY_LINKS, Cut
 from workbench.trace.files import TraceFileError
 from workbench.trace.fold import Scope, State, link_scope
 from workbench.trace.naming import SIDES, cut_row, plain, side_of
@@ -21,9 +21,6 @@ from .stills import say
 __all__ = ["open_row", "scene_of", "stage_of"]
 
 Doc = dict[str, Any]
-
-MANY_LINKS = 60
-"""Of more links than these, only those are shown of which there is a row in the slice."""
 
 
 def open_row(

@@ -58,7 +58,7 @@ def test_a_default_that_the_preset_has_is_not_written_twice() -> None:
         ({"messages": 1.5}, "messages is 1.5, which is not a whole number"),
         ({"messages": True}, "messages is True, which is not a whole number"),
         ({"messages": None}, "messages is left out; legal: 0 to"),
-        ({"latency_us": -5}, "latency_us is -5; legal: 0 to 60000000 us"),
+        ({"latency_us": -5}, "latency_us is -5; legal: 0 to 60000000 µs (60 s)"),
         ({"n": 0}, "n is 0; legal: 1 to 4294967295 messages"),
         ({"initial_delivery_count": 2**32}, "initial_delivery_count is 4294967296; legal: 0 to"),
         ({"policy": "greedy"}, "policy is 'greedy'; legal: one of manual, one-at-a-time"),
@@ -107,7 +107,8 @@ def test_a_required_argument_says_what_it_is_for() -> None:
 @pytest.mark.parametrize(
     ("parameter", "legal"),
     [
-        (Parameter(name="a", english="", minimum=1, maximum=9, unit="us"), "1 to 9 us"),
+        (Parameter(name="a", english="", minimum=1, maximum=9, unit="us"), "1 to 9 µs"),
+        (Parameter(name="a", english="", maximum=60_000_000, unit="us"), "0 to 60000000 µs (60 s)"),
         (Parameter(name="a", english="", minimum=2), "2 or more"),
         (Parameter(name="a", english="", kind=Kind.YES_NO), "True or False"),
         (Parameter(name="a", english="", kind=Kind.TEXT), "a text"),

@@ -101,7 +101,7 @@ def test_a_stall_without_a_majority_rests_and_names_its_brake(five):
         (None, "heal", {}, "no such line is cut"),
         (None, "cut", {"a": "n1", "b": "n1"}, "there is no way n1-n1"),
         (None, "crash", {"node": "n7"}, "there is no node 'n7'; nodes: n1, n2, n3, n4, n5"),
-        (None, "slow_disk", {"node": "n1", "fsync_us": -1}, "legal: 0 to 1000000 us"),
+        (None, "slow_disk", {"node": "n1", "fsync_us": -1}, r"legal: 0 to 1000000 µs \(1.0 s\)"),
         (None, "slow_way", {"a": "n1", "b": "n1", "latency_us": 5}, "there is no way n1-n1"),
     ],
 )

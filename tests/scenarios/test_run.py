@@ -192,7 +192,7 @@ def test_an_act_that_is_not_legal_leaves_the_run_as_it_was(quiet: Run) -> None:
         ("hold", {}, "hold needs either frame_id or direction"),
         ("hold", {"direction": "up"}, "direction is 'up'; legal: one of c2b, b2c"),
         ("hold", {"direction": "c2b", "connection": "c9"}, "no connection 'c9'; there are: c1"),
-        ("set_latency", {"latency_us": -1}, "latency_us is -1; legal: 0 to 60000000 us"),
+        ("set_latency", {"latency_us": -1}, r"latency_us is -1; legal: 0 to 60000000 µs \(60 s\)"),
         ("flow", {"count": 1}, "this client sets it, legal now: grant"),
     ]
     for name, arguments, message in refused:

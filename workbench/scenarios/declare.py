@@ -28,6 +28,7 @@ from workbench.presets import AMQP_1_0, Preset
 from workbench.presets import names as preset_names
 from workbench.queues import QueueError
 from workbench.sim import WireError
+from workbench.trace.words import duration
 
 from .action import ActionError, Value, refusal
 from .world import World
@@ -109,15 +110,17 @@ class Parameter:
 
     @property
     def legal(self) -> str:
-        """The legal values in words, such as `0 to 100000 messages`."""
+        """The legal values in words, such as `0 to 9 messages` or `0 to 5000000 µs (5.0 s)`."""
         if self.choices:
             return refusal("legal.choices", listed=", ".join(self.choices))
         if self.kind is not Kind.WHOLE:
             return refusal(f"legal.{self.kind.name.lower()}")
-        unit = f" {declared(self.unit)}" if self.unit else ""
+        unit = f" {self.counts}" if self.unit else ""
         low = 0 if self.minimum is None else self.minimum
         if self.maximum is None:
             return refusal("legal.from", low=low, unit=unit)
+        if self.unit == "us" and self.maximum >= 1_000:
+            unit += f" ({duration(self.maximum)})"
         return refusal("legal.range", low=low, high=self.maximum, unit=unit)
 
     def check(self, value: Any) -> Value:

@@ -66,6 +66,16 @@ def test_every_act_of_a_shared_run_is_a_branch(desk):
     assert branches.current == opened.stage.branch == 2
 
 
+def test_acts_at_one_row_are_a_branch_each():
+    """Each on top of the one before, as they were shared."""
+    shared = run("credit")
+    for credit in (3, 5):
+        shared = shared.act(shared.start_seq, "grant", link_credit=credit)
+    opened = open_code(share_code(shared)).stage
+    assert opened.branches.path(opened.branch) == (0, 1, 2)
+    assert opened.run.identity() == shared.identity()
+
+
 def test_a_damaged_code_opens_what_is_left_and_says_what_is_not(desk):
     """The list of problems stands above the picture, as text."""
     opened = open_code(share_code(desk)[:-5])

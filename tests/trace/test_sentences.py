@@ -482,11 +482,11 @@ def test_a_connection_that_both_have_closed_is_not_lost(kinds):
 
 
 def test_an_action_is_told_with_its_arguments():
-    """The learner's own act, as it was given."""
+    """As it was given; not whose it was, for a lesson acts too, and so does whoever shared a run."""
     hand = Hand()
     columns = {"kind": "grant", "details": {"extra_json": extra(arguments={"link_credit": 3})}}
     hand.internal("action", "client:receiver", **columns)
-    assert last(hand).sentence == "You act: grant, link-credit 3."
+    assert last(hand).sentence == "An act: grant, link-credit 3."
 
 
 @pytest.mark.parametrize(
@@ -502,7 +502,7 @@ def test_an_action_is_told_in_a_reader_s_words(kind, given, told):
     hand = Hand()
     columns = {"kind": kind, "details": {"extra_json": extra(**given)}}
     hand.internal("action", "learner", **columns)
-    assert last(hand).sentence == f"You act: {told}."
+    assert last(hand).sentence == f"An act: {told}."
     assert last(hand).reasons[0] == "action"
 
 

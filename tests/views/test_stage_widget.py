@@ -179,8 +179,8 @@ def test_a_frame_is_called_as_the_picture_calls_it():
     reply = act(widget, "hold", str(first.frame_id), step=second.seq)
     assert reply["branch"]["label"] == "hold transfer 0"
     acted, held = reply["branch"]["steps"][:2]
-    assert acted["sentence"] == "You act: hold, transfer 0, connection c1."
-    assert acted["who"] == "you"
+    assert acted["sentence"] == "An act: hold, transfer 0, connection c1."
+    assert acted["who"] == "by hand"
     assert held["sentence"].endswith("(from broker to client, transfer 0).")
     why = act(widget, "release", str(second.frame_id))["why"]
     assert why.startswith("transfer 1 cannot arrive before transfer 0, which was sent earlier")

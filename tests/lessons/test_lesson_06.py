@@ -141,6 +141,8 @@ def test_a_consumer_is_ten_times_as_fast_where_nothing_is_published_before_it():
     default = view.now
     assert smaller > 4 * default  # a fifth of the batch stands before an acknowledgement
     assert f"held for {200 * 60 / default:,.0f} ms" in view.line.value
+    assert view.line.value.startswith('<div role="status">')  # a screen reader tells each change
+    assert "<" not in view.said
     assert new > 10 * default
     assert apart > 10 * default
     assert f"one for every {new / default:,.0f} over AMQP 1.0" in view.line.value

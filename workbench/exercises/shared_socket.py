@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -31,7 +32,7 @@ class SharedSocket(Still, widgets.VBox):
     Attributes:
         beside: as given.
         socket, share: the sliders.
-        line: what is chosen, and what comes of it.
+        said, line: what is chosen, and what comes of it: the words, and the widget that shows them.
         chart: the bars.
     """
 
@@ -71,15 +72,19 @@ class SharedSocket(Still, widgets.VBox):
         return self._known[chosen]
 
     def __repr__(self) -> str:
-        return f"{self.line.value}\n{self.chart.words}"
+        return f"{self.said}\n{self.chart.words}"
+
+    def _tell(self, text: str) -> None:
+        self.said = text
+        self.line.value = f'<div role="status">{html.escape(text)}</div>'
 
     def _drawn(self) -> Chart:
-        self.line.value = say("socket.now", n=self.now, after=self._after(self.now))
+        self._tell(say("socket.now", n=self.now, after=self._after(self.now)))
         bars = {**self.beside, say("socket.chosen"): self.now}
         return bar_chart(bars, unit=say("socket.unit"), width=540, height=260)
 
     def _draw(self) -> None:
-        self.line.value = say("socket.playing")
+        self._tell(say("socket.playing"))
         old, self.chart = self.chart, self._drawn()
         self._place.children = [self.chart]
         old.close()

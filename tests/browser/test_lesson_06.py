@@ -28,7 +28,7 @@ def test_a_blocked_connection_stands_above_one_that_goes_on(lab_page, pictures):
     assert root.bounding_box()["height"] < room
     lesson.page.keyboard.press("End")
     root.get_by_role("img", name="credit −200").first.wait_for()
-    assert "channel c1/1 has deferred 4 grants" in said(root).lower()
+    assert "channel 1 of c1 has deferred 4 grants" in said(root).lower()
     root.screenshot(path=pictures / "chain.png")
     assert "Right" in answer(lesson, "chain-takes", "messages", "400")
 

@@ -12,6 +12,7 @@ from workbench.scenarios import run
 from workbench.trace import explain
 from workbench.trace.clauses import TITLES
 from workbench.trace.schema import INTERNAL_EVENTS
+from workbench.trace.sentences_hops import process_words
 
 
 def flow_of_receiver(had: int, now: int, **frame: Any) -> str:
@@ -482,7 +483,7 @@ def test_a_connection_that_both_have_closed_is_not_lost(kinds):
 
 
 def test_an_action_is_told_with_its_arguments():
-    """As it was given; not whose it was, for a lesson acts too, and so does whoever shared a run."""
+    """As it was given, and not whose it is: a lesson acts too, and so does whoever shared a run."""
     hand = Hand()
     columns = {"kind": "grant", "details": {"extra_json": extra(arguments={"link_credit": 3})}}
     hand.internal("action", "client:receiver", **columns)
@@ -534,3 +535,18 @@ def test_what_happens_without_a_frame_is_told_in_a_sentence(
     """The name of its note, as it stands in a trace, is none."""
     played = run(scenario, parameters={"messages": 0} if scenario == "credit" else {}).then(act)
     assert sentence in [told.sentence for told in explain(played.rows)]
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("channel:c2/1", "channel 1 of c2"),
+        ("session:c1/0", "session 0 of c1"),
+        ("reader:c2", "the reader of c2"),
+        ("queue:q/1", "queue “q/1”"),
+        ("nobody", "nobody"),
+    ],
+)
+def test_a_process_is_called_what_it_is_of_which_connection(name, words):
+    """As people say it, in sentences and in the log's filter; a slash is how a trace names it."""
+    assert process_words(name) == words

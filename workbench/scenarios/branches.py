@@ -49,10 +49,12 @@ class Branches:
             ActionError: if the act is not legal then; the current branch stays.
         """
         parent = self.owner(self.current, after_seq)
-        return self.add(parent, self.runs[parent].until(after_seq).act(after_seq, name, **arguments))
+        return self.add(
+            parent, self.runs[parent].until(after_seq).act(after_seq, name, **arguments)
+        )
 
     def add(self, parent: int, run: Run) -> Run:
-        """Make a branch of the run of one act more than its parent's; it becomes the current one."""
+        """Add a branch, the run of one act more than its parent's; it becomes the current one."""
         self.runs.append(run)
         self._parents.append(parent)
         self.current = len(self.runs) - 1
@@ -139,9 +141,7 @@ def grown(run: Run) -> Branches:
     try:
         for action in run.actions:
             # Not `tree.act`: of several acts at one row that would keep the last alone.
-            tree.add(
-                tree.current, tree.run.act(action.after_seq, action.name, **action.arguments)
-            )
+            tree.add(tree.current, tree.run.act(action.after_seq, action.name, **action.arguments))
     except ActionError:
         return alone
     return tree if tree.run.identity() == run.identity() else alone

@@ -14,12 +14,14 @@ say = partial(phrase, "steps_queue")
 
 
 def process_words(name: str) -> str:
-    """A process of the broker in words: `channel c1/1`, `queue “q”`, `the message store`."""
+    """A process of the broker in words: `channel 1 of c1`, `queue “q”`, `the message store`."""
     kind, _, which = name.partition(":")
     if kind == "store" and which in ("persistent", "transient"):
         return say(f"process.{which}")
     known = kind and has("steps_queue", f"process.{kind}")
-    return say(f"process.{kind}", name=visible(which)) if known else visible(name)
+    connection, _, number = map(visible, which.partition("/"))
+    named = {"name": visible(which), "connection": connection, "number": number}
+    return say(f"process.{kind}", **named) if known else visible(name)
 
 
 def next_process(row: Row) -> str | None:

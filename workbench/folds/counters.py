@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from workbench import serial
 from workbench.trace.schema import Row
 
-from .vantage import End, LinkKey, is_set, link_key, value
+from .vantage import End, LinkKey, link_key, value
 
 _Session = int | None
 
@@ -247,7 +247,7 @@ class Counters:
                     return
                 step.over, step.over_furthest = link.limit.over, link.limit.over_furthest
                 step.begins = not link.in_message
-                step.ends = not is_set(row, "more") or is_set(row, "aborted")
+                step.ends = not row.goes_on
                 link.in_message = not step.ends
                 if step.begins:
                     link.begun += 1

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from workbench.trace.schema import AMQP_1_0, LOSSES, OBSERVED, SENT, Row
 
 from .counters import Limit
+from .vantage import value
 
 __all__ = ["RECEIVER", "SENDER", "CreditRow", "credit_rows"]
 
 SENDER, RECEIVER = "sender", "receiver"
 
-LinkKey = tuple[str, str | None, int | None, str | None, str | None, int | None]
+_Key = tuple[str, str | None, int | None, str | None, str | None, int | None]
 
 
 class CreditRow(NamedTuple):
@@ -75,7 +76,7 @@ def credit_rows(rows: Sequence[Row]) -> list[CreditRow]:
             connections.setdefault((row.run, row.connection), _Connection()).headers.add(
                 row.from_peer
             )
-    links: dict[tuple[LinkKey, str], _Counters] = {}
+    links: dict[tuple[_Key, str], _Counters] = {}
     found: list[CreditRow] = []
     for row in rows:
         connection = connections.setdefault((row.run, row.connection), _Connection())
@@ -88,10 +89,9 @@ def credit_rows(rows: Sequence[Row]) -> list[CreditRow]:
             continue
         if not row.is_frame or row.protocol != AMQP_1_0 or row.session is None:
             continue
-        fields = row.frame or {}
-        if row.link is None and fields.get("handle") is None:
+        if row.link is None and value(row, "handle") is None:
             continue
-        key = _key(row)
+        key = (row.run, row.connection, row.session, row.link, row.link_sender, row.attach_no)
         if row.link is None or row.link_sender is None:
             found.append(CreditRow(*key, row.seq, row.frame_id, SENDER, None, None, False))
             continue
@@ -102,16 +102,12 @@ def credit_rows(rows: Sequence[Row]) -> list[CreditRow]:
             mine = links[key, end] = _Counters()
             if untouched:
                 mine.allow(None, 0)
-        _apply(mine, row, fields, end)
+        _apply(mine, row, end)
         left = mine.left(untouched)
         count = mine.limit.count
         known = left is not None and count is not None
         found.append(CreditRow(*key, row.seq, row.frame_id, end, count, left, known))
     return found
-
-
-def _key(row: Row) -> LinkKey:
-    return row.run, row.connection, row.session, row.link, row.link_sender, row.attach_no
 
 
 def _end(row: Row) -> str:
@@ -132,11 +128,11 @@ def _forget(counters: _Counters, sender: bool) -> None:
         counters.granted, counters.by_claim = None, True
 
 
-def _apply(counters: _Counters, row: Row, fields: dict[str, Any], end: str) -> None:
+def _apply(counters: _Counters, row: Row, end: str) -> None:
     from_sender = row.from_peer == row.link_sender
-    count, credit = fields.get("delivery_count"), fields.get("link_credit")
+    count, credit = value(row, "delivery_count"), value(row, "link_credit")
     if row.kind == "attach" and from_sender:
-        counters.limit.begin(fields.get("initial_delivery_count"))
+        counters.limit.begin(value(row, "initial_delivery_count"))
         counters.delivery_open, counters.last_id = False, None
     elif row.kind == "attach":
         counters.allow(None, 0)
@@ -147,17 +143,17 @@ def _apply(counters: _Counters, row: Row, fields: dict[str, Any], end: str) -> N
     elif row.kind == "flow" and not from_sender and credit is not None:
         counters.allow(count, credit)
     elif row.kind == "transfer" and from_sender:
-        _transfer(counters, fields)
+        _transfer(counters, row)
 
 
-def _transfer(counters: _Counters, fields: dict[str, Any]) -> None:
+def _transfer(counters: _Counters, row: Row) -> None:
     """A delivery counts once, at its first transfer, which must carry its delivery-id [2.7.5]."""
-    delivery_id = fields.get("delivery_id")
+    delivery_id = value(row, "delivery_id")
     another = delivery_id is not None and counters.last_id not in (None, delivery_id)
     if counters.delivery_open is None:
         if delivery_id is not None:
             counters.limit.forget()
     elif not counters.delivery_open or another:
         counters.limit.step()
-    counters.delivery_open = bool(fields.get("more")) and not fields.get("aborted")
+    counters.delivery_open = row.goes_on
     counters.last_id = delivery_id

@@ -14,7 +14,7 @@ from workbench.trace.words import counted, duration, times
 from .channels import carried
 from .credit import SENDER, credit_rows
 from .stalls import Stall, stalls
-from .vantage import LinkKey, is_set
+from .vantage import LinkKey
 from .violations import BEYOND_CREDIT, BEYOND_WINDOW, violations
 
 __all__ = ["LinkSummary", "advice", "summaries", "summarise"]
@@ -100,9 +100,7 @@ def summaries(
         if key not in inside:
             link.messages += 1
             link.first_seq = credit.seq if link.first_seq is None else link.first_seq
-        inside.add(key)
-        if not is_set(row, "more") or is_set(row, "aborted"):
-            inside.remove(key)
+        (inside.add if row.goes_on else inside.discard)(key)
     for one in carried(rows):
         found[one.key] = LinkSummary(
             **one.key._asdict(), messages=one.messages,

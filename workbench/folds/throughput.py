@@ -11,7 +11,7 @@ from workbench.trace.schema import AMQP_1_0, Row
 from . import channels
 from .counters import Counters, LinkState
 from .intervals import Intervals, over
-from .vantage import LinkKey, ends, in_order, is_set, link_key, once
+from .vantage import LinkKey, ends, in_order, link_key, once
 
 WINDOW_US = 1_000_000
 
@@ -115,7 +115,7 @@ def count(row: Row, key: LinkKey, counts: list[int], *, inside: bool) -> bool:
     counts[0] += not inside if carries else channels.begins(row)
     counts[1] += 1
     counts[2] += row.body_bytes or 0
-    return carries and is_set(row, "more") and not is_set(row, "aborted")
+    return carries and row.goes_on
 
 
 def _head_of_line(rows: Iterable[Row]) -> dict[LinkKey, Intervals]:

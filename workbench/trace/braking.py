@@ -149,8 +149,7 @@ class Braking:
             if any(GROUP_OF.get(name) == LINK for name in (*ledger, *row.unknown)):
                 found["known"] = True
         if here and row.kind == "transfer" and row.from_peer == self.link.link_sender:
-            frame = row.frame or {}
-            found["in_message"] = bool(frame.get("more")) and not frame.get("aborted")
+            found["in_message"] = row.goes_on
         for field, name in fields.items():
             if field in ledger:
                 found[name] = ledger[field]

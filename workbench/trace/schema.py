@@ -277,6 +277,12 @@ class Row:
         return self.frame or self.frame_091 or self.frame_010 or {}
 
     @property
+    def goes_on(self) -> bool:
+        """Whether the message of a transfer goes on in the link's next one [AMQP 1.0, 2.6.14]."""
+        frame = self.frame or {}
+        return bool(frame.get("more")) and not frame.get("aborted")
+
+    @property
     def extra(self) -> Mapping[str, Any]:
         """What a frame's `extra_json` tells, as a dict; of an internal row all its details.
 

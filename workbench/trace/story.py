@@ -174,11 +174,11 @@ class Story:
         frame = row.fields
         new = row.event in (SENT, OBSERVED)  # the first time that this frame is seen
         answer = self._answer(row, link, session, new)
-        word = self._word(row, frame, before, after, answer, new) if row.kind == "flow" else None
+        word = self._word(row, before, after, answer, new) if row.kind == "flow" else None
         if row.event in (RECEIVED, OBSERVED) and frame.get("echo") and row.kind == "flow":
             asked = link if "handle" in frame else session
             self.memory.echo.add((_reader(row), asked))
-        self._remember(row, frame, link, session)
+        self._remember(row, link, session)
         return Moment(
             row=row,
             frame=frame,
@@ -189,7 +189,7 @@ class Story:
             other=self._other(row, link),
             messages_flying=self._flying[link, "transfer"],
             flow=word,
-            first=self._first(row, frame, link, before, after) if row.kind == "transfer" else None,
+            first=self._first(row, link, before, after) if row.kind == "transfer" else None,
             answer=answer,
             closed=row.event == "disconnect" and self._closed(row.connection),
             initial=self.memory.initial.get(link) if link else None,
@@ -253,36 +253,22 @@ class Story:
         return len(said) == 2
 
     def _word(
-        self,
-        row: Row,
-        frame: Mapping[str, Any],
-        before: Counters,
-        after: Counters,
-        answer: bool,
-        new: bool,
+        self, row: Row, before: Counters, after: Counters, answer: bool, new: bool
     ) -> FlowWord:
         if not new and row.frame_id is not None and row.frame_id in self._words:
             return self._words.pop(row.frame_id)
-        word = _flow_word(row, frame, before, after, answer)
+        word = _flow_word(row, before, after, answer)
         if row.event == SENT and row.frame_id is not None:
             self._words[row.frame_id] = word
         return word
 
-    def _first(
-        self,
-        row: Row,
-        frame: Mapping[str, Any],
-        link: Scope | None,
-        before: Counters,
-        after: Counters,
-    ) -> bool | None:
+    def _first(self, row: Row, link: Scope | None, before: Counters, after: Counters) -> bool:
         key = (row.vantage, row.from_peer, link)
         open_delivery = self.memory.more.get(key)
-        goes_on = bool(frame.get("more")) and not frame.get("aborted")
-        self.memory.more[key] = goes_on
+        self.memory.more[key] = row.goes_on
         if open_delivery is not None:
             return not open_delivery
-        if "delivery_id" not in frame:
+        if "delivery_id" not in row.fields:
             return False
         if link in self.memory.initial:  # everything since the attach was seen
             return True
@@ -290,9 +276,8 @@ class Story:
             return before["delivery_count"] != after["delivery_count"]
         return True
 
-    def _remember(
-        self, row: Row, frame: Mapping[str, Any], link: Scope | None, session: Scope | None
-    ) -> None:
+    def _remember(self, row: Row, link: Scope | None, session: Scope | None) -> None:
+        frame = row.fields
         if row.kind == "attach" and link is not None:
             initial = frame.get("initial_delivery_count")
             if initial is not None and frame.get("role") == "sender":
@@ -327,9 +312,8 @@ class Story:
         return None
 
 
-def _flow_word(
-    row: Row, frame: Mapping[str, Any], before: Counters, after: Counters, answer: bool
-) -> FlowWord:
+def _flow_word(row: Row, before: Counters, after: Counters, answer: bool) -> FlowWord:
+    frame = row.fields
     if "handle" not in frame:
         return FlowWord.SESSION
     drain = bool(frame.get("drain"))

@@ -243,8 +243,7 @@ def first_frames(rows: Sequence[Row]) -> set[int]:
             key = f"{row.vantage} {row.event}", link_scope(row)
             if not unfinished.get(key):
                 found.add(row.seq)
-            frame = row.frame or {}
-            unfinished[key] = bool(frame.get("more")) and not frame.get("aborted")
+            unfinished[key] = row.goes_on
     return found
 
 

@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from .schema import AMQP_0_9_1, AMQP_0_10, Row
+
 TITLES: dict[str, str] = {
     "2.2": "Version Negotiation",
     "2.3": "Framing",
@@ -131,6 +133,16 @@ def clause_010(kind: str) -> str | None:
 def title(clause: str | None) -> str | None:
     """The clause's title, or None for a clause that is not in the table (a broker's own rule)."""
     return TITLES.get(clause) if clause else None
+
+
+def clause_of(row: Row) -> str | None:
+    """The clause that explains a frame's row, by what it tells of the frame."""
+    if row.protocol == AMQP_0_9_1:
+        return clause_091(row.kind or "")
+    if row.protocol == AMQP_0_10:
+        return clause_010(row.kind or "")
+    from_receiver = None if row.link_sender is None else row.from_peer != row.link_sender
+    return clause_for(row.kind, row.fields, from_receiver=from_receiver)
 
 
 def clause_for(

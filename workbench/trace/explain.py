@@ -13,7 +13,7 @@ from typing import Any
 from . import clauses, formulas
 from .fold import Change, Fold, Scope, State, Value, link_scope
 from .formulas import Formula
-from .schema import AMQP_0_9_1, AMQP_0_10, OBSERVED, RECEIVED, SENT, Row, peer_of
+from .schema import OBSERVED, RECEIVED, SENT, Row, peer_of
 from .sentences import sentence
 from .story import FlowWord, Memory, Moment, Story
 
@@ -107,7 +107,7 @@ class Explainer:
     def explain(self, row: Row) -> Explanation:
         """The explanation of the next row."""
         moment = self._story.tell(row)
-        clause = row.clause or _clause(moment)
+        clause = row.clause or (clauses.clause_of(row) if row.is_frame else None)
         rules = tuple(_formulas(moment))
         return Explanation(
             seq=row.seq,
@@ -169,18 +169,6 @@ def _sender_vantages(row: Row) -> tuple[str, ...]:
         return (row.vantage,)
     own = peer_of(row.vantage)
     return (row.vantage,) if row.link is not None and own and own == row.link_sender else ()
-
-
-def _clause(moment: Moment) -> str | None:
-    row = moment.row
-    if not row.is_frame:
-        return None
-    if row.protocol == AMQP_0_9_1:
-        return clauses.clause_091(row.kind or "")
-    if row.protocol == AMQP_0_10:
-        return clauses.clause_010(row.kind or "")
-    from_receiver = None if row.link_sender is None else not moment.from_sender
-    return clauses.clause_for(row.kind, moment.frame, from_receiver=from_receiver)
 
 
 # -- formulas -------------------------------------------------------------------------------------

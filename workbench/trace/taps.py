@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 
 from . import brakes
 from .brakes import prefetch_brakes, window_brakes
-from .clauses import clause_010, clause_091, clause_for
+from .clauses import clause_of
 from .flatten import details_of
 from .schema import (
     AMQP_0_9_1,
@@ -162,20 +162,14 @@ def frame_row(
         item=item,
     )
     setattr(row, FRAME_COLUMNS[protocol], fields)
-    if protocol == AMQP_0_9_1:
-        if scope is not None:
-            _concern_091(row, scope, own_peer, ledger_source)
-        row.clause = clause_091(kind)
-        return row
-    if protocol == AMQP_0_10:
-        if scope is not None:
-            _concern_010(row, scope, own_peer, ledger_source)
-        row.clause = clause_010(kind)
-        return row
     if scope is not None:
-        _concern(row, scope, own_peer, ledger_source, outside)
-    from_receiver = None if row.link_sender is None else from_peer != row.link_sender
-    row.clause = clause_for(kind, fields, from_receiver=from_receiver)
+        if protocol == AMQP_0_9_1:
+            _concern_091(row, scope, own_peer, ledger_source)
+        elif protocol == AMQP_0_10:
+            _concern_010(row, scope, own_peer, ledger_source)
+        else:
+            _concern(row, scope, own_peer, ledger_source, outside)
+    row.clause = clause_of(row)
     return row
 
 

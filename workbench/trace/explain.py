@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from . import clauses, formulas
-from .fold import Change, Fold, Scope, State, Value, link_scope
+from .fold import Change, Fold, Scope, State, link_scope
 from .formulas import Formula
 from .schema import OBSERVED, RECEIVED, SENT, Row, peer_of
 from .sentences import sentence
@@ -46,7 +46,11 @@ REASONS: tuple[str, ...] = (
     DISAGREE,
     AGREE,
 )
-_TURNS = {"alarm-set": ALARM, "alarm-clear": ALARM, "elect": ELECTED}
+_BY_EVENT = {
+    **{event: event for event in (ACTION, ERROR, HOLD, RELEASE)},
+    "gap": ERROR, "drained": DRAIN, "alarm-set": ALARM, "alarm-clear": ALARM, "elect": ELECTED,
+}  # fmt: skip
+"""What is a reason wherever it stands, by the row's event."""
 _LINK = ("delivery_count", "link_credit")
 _CREDIT_RULES = (formulas.LINK_CREDIT, formulas.LINK_CREDIT_INITIAL)
 
@@ -108,7 +112,7 @@ class Explainer:
         """The explanation of the next row."""
         moment = self._story.tell(row)
         clause = row.clause or (clauses.clause_of(row) if row.is_frame else None)
-        rules = tuple(_formulas(moment))
+        rules = tuple(filter(None, _formulas(moment)))
         return Explanation(
             seq=row.seq,
             changes=moment.changes,
@@ -125,22 +129,16 @@ class Explainer:
 
     def _reasons(self, moment: Moment, rules: tuple[Formula, ...]) -> tuple[str, ...]:
         row = moment.row
-        found: set[str] = set()
+        found = {_BY_EVENT[row.event]} if row.event in _BY_EVENT else set()
         if any(rule.agrees is False and rule.symbolic in _CREDIT_RULES for rule in rules):
             found.add(OTHER_RULE)
-        if row.event in (ACTION, ERROR, HOLD, RELEASE):
-            found.add(row.event)
-        if row.event in ("drained", "gap"):
-            found.add(DRAIN if row.event == "drained" else ERROR)
-        if row.event in _TURNS:
-            found.add(_TURNS[row.event])
         if row.event in ("block", "unblock") and row.kind == "queue-flow":
             found.add(QUEUE_FLOW)
         if row.is_frame and "error" in row.extra:
             found.add(ERROR)
         if moment.flow in (FlowWord.DRAIN_REQUEST, FlowWord.DRAIN_ANSWER):
             found.add(DRAIN)
-        if row.vantage in _sender_vantages(row):
+        if _is_sender_s(row):
             was, now = moment.before.get("link_credit"), moment.after.get("link_credit")
             if now == 0 and was:
                 found.add(CREDIT_ZERO)
@@ -163,39 +161,34 @@ class Explainer:
         return {DISAGREE} if not agree and not differed else set()
 
 
-def _sender_vantages(row: Row) -> tuple[str, ...]:
-    """The vantage of the row, if its link counters are those of the link's sender."""
+def _is_sender_s(row: Row) -> bool:
+    """Whether the row's link counters are those of the link's sender."""
     if row.event == OBSERVED:
-        return (row.vantage,)
-    own = peer_of(row.vantage)
-    return (row.vantage,) if row.link is not None and own and own == row.link_sender else ()
+        return True
+    return None not in (row.link, row.link_sender) and peer_of(row.vantage) == row.link_sender
 
 
 # -- formulas -------------------------------------------------------------------------------------
 
 
-def _number(value: Value) -> int | None:
-    return value if isinstance(value, int) and not isinstance(value, bool) else None
-
-
-def _formulas(moment: Moment) -> Iterator[Formula]:
+def _formulas(moment: Moment) -> Iterator[Formula | None]:
+    """The rules that a frame follows; None in the place of one of which numbers are missing."""
     row = moment.row
-    if not row.is_frame:
-        return
-    if row.kind == "flow":
+    if row.is_frame and row.kind == "flow":
         if moment.flow is not FlowWord.SESSION:
-            found = _link_flow(moment)
-            if found is not None:
-                yield found
-        found = _session_flow(moment)
-        if found is not None:
-            yield found
-    elif row.kind == "transfer":
+            yield _link_flow(moment)
+        yield _session_flow(moment)
+    elif row.is_frame and row.kind == "transfer":
         yield from _transfer(moment)
 
 
-def _numbers(counters: Mapping[str, Any], *names: str) -> tuple[int | None, ...]:
-    return tuple(_number(counters.get(name)) for name in names)
+def _numbers(told: Mapping[str, Any], *names: str) -> tuple[int | None, ...]:
+    """Counters, or fields of a frame; None for what is not told, or is no number."""
+    values = (told.get(name) for name in names)
+    return tuple(
+        value if isinstance(value, int) and not isinstance(value, bool) else None
+        for value in values
+    )
 
 
 def _link_flow(moment: Moment) -> Formula | None:
@@ -229,26 +222,21 @@ def _session_flow(moment: Moment) -> Formula | None:
     row, frame = moment.row, moment.frame
     if row.event == SENT or (row.event == OBSERVED and row.link is not None and moment.from_sender):
         return None
-    window = _number(frame.get("incoming_window"))
-    stated = _number(frame.get("next_incoming_id"))
+    stated, window = _numbers(frame, "next_incoming_id", "incoming_window")
     base = moment.initial_outgoing_id if stated is None else stated
-    own = _number(moment.session_before.get("next_outgoing_id"))
+    (own,) = _numbers(moment.session_before, "next_outgoing_id")
+    following, logged = _numbers(moment.session_after, "next_outgoing_id", "remote_incoming_window")
     if own is None:
-        own = _number(moment.session_after.get("next_outgoing_id"))
+        own = following
     if window is None or base is None or own is None:
         return None
-    logged = _number(moment.session_after.get("remote_incoming_window"))
     return formulas.session_window(base, window, own, logged, initial=stated is None)
 
 
-def _transfer(moment: Moment) -> Iterator[Formula]:
+def _transfer(moment: Moment) -> Iterator[Formula | None]:
     if moment.first is not False and not moment.frame.get("aborted"):
-        found = formulas.transfer(*_numbers(moment.before, *_LINK), *_numbers(moment.after, *_LINK))
-        if found is not None:
-            yield found
+        yield formulas.transfer(*_numbers(moment.before, *_LINK), *_numbers(moment.after, *_LINK))
     incoming = moment.row.event == RECEIVED
     names = ("next_incoming_id",) if incoming else ("next_outgoing_id", "remote_incoming_window")
     tell = formulas.transfer_in if incoming else formulas.transfer_out
-    found = tell(*_numbers(moment.session_before, *names), *_numbers(moment.session_after, *names))
-    if found is not None:
-        yield found
+    yield tell(*_numbers(moment.session_before, *names), *_numbers(moment.session_after, *names))

@@ -9,11 +9,58 @@ decides.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from . import brakes
 from .fold import Scope, State, link_scope, observed_end
 from .schema import BROKER, CLIENT, GROUP_OF, LINK, OBSERVED, SESSION, WIRE_VANTAGE, Row, peer_of
+
+LinkKey = tuple[str | None, int | None, str | None, str | None, int | None]
+"""Connection, session, link, link_sender, attach_no; in the order in which a `Scope` has them."""
+
+
+def link_key(row: Row) -> LinkKey:
+    """The link that a row concerns, if it concerns one."""
+    return row.connection, row.session, row.link, row.link_sender, row.attach_no
+
+
+@dataclass(slots=True)
+class Outside:
+    """What holds senders and shows in no counter of theirs.
+
+    Attributes:
+        alarms: resource alarms that are on at the broker, in order of beginning.
+        unconfirmed: links from which the broker withholds credit for want of confirms.
+        full: connections and peers whose transport takes no more octets.
+    """
+
+    alarms: dict[str, None] = field(default_factory=dict)
+    unconfirmed: set[LinkKey] = field(default_factory=set)
+    full: set[tuple[str | None, str | None]] = field(default_factory=set)
+
+    def take(self, row: Row) -> None:
+        """A row that is no frame: something of this begins or ends."""
+        begins = row.event in ("alarm-set", "block")
+        if row.event in ("alarm-set", "alarm-clear"):
+            name = row.kind or row.vantage
+            self.alarms.pop(name, None)
+            if begins:
+                self.alarms[name] = None
+        elif row.event in ("block", "unblock") and row.kind == brakes.UNCONFIRMED:
+            (self.unconfirmed.add if begins else self.unconfirmed.discard)(link_key(row))
+        elif row.event in ("block", "unblock") and row.kind == brakes.TCP:
+            place = row.connection, peer_of(row.vantage)
+            (self.full.add if begins else self.full.discard)(place)
+
+    def holds(self, link: LinkKey) -> dict[str, bool]:
+        """What of it holds a link's sender, as `brakes` takes it."""
+        connection, _, _, sender, _ = link
+        return {
+            "unconfirmed": link in self.unconfirmed,
+            # An alarm closes the broker's incoming windows, so it holds the clients that send.
+            "alarm": bool(self.alarms) and sender == CLIENT,
+            "tcp": (connection, sender) in self.full,
+        }
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,6 +116,7 @@ class Braking:
     ) -> None:
         self.link = link
         self.now = Held()
+        self._key, self._outside = link[1:6], Outside()
         for row in blocking:
             self._change(self._internal(row))
         if start is not None:
@@ -110,26 +158,17 @@ class Braking:
             available=now.available,
             remote_incoming_window=now.window,
             in_message=now.in_message,
-            unconfirmed=now.withheld,
-            # An alarm closes the broker's incoming windows, so it holds the clients that send.
-            alarm=bool(now.alarms) and self.link.link_sender == CLIENT,
-            tcp=now.full,
+            **self._outside.holds(self._key),
         )
 
     def _internal(self, row: Row) -> dict[str, object]:
         """What a row tells that is no frame."""
-        name = row.kind or row.vantage
-        if row.event == "alarm-set":
-            return {"alarms": (*(one for one in self.now.alarms if one != name), name)}
-        if row.event == "alarm-clear":
-            return {"alarms": tuple(one for one in self.now.alarms if one != name)}
-        if row.event not in ("block", "unblock") or row.connection != self.link.connection:
+        if row.is_frame:
             return {}
-        if row.kind == brakes.UNCONFIRMED and link_scope(row) == self.link:
-            return {"withheld": row.event == "block"}
-        if row.kind == brakes.TCP and peer_of(row.vantage) == self.link.link_sender:
-            return {"full": row.event == "block"}
-        return {}
+        self._outside.take(row)
+        holds = self._outside.holds(self._key)
+        alarms = tuple(self._outside.alarms)
+        return {"alarms": alarms, "withheld": holds["unconfirmed"], "full": holds["tcp"]}
 
     def _counters(self, row: Row) -> dict[str, object]:
         """What a row's ledger tells of this link, or of its session at the sender's end."""
@@ -150,10 +189,10 @@ class Braking:
                 found["known"] = True
         if here and row.kind == "transfer" and row.from_peer == self.link.link_sender:
             found["in_message"] = row.goes_on
-        for field, name in fields.items():
-            if field in ledger:
-                found[name] = ledger[field]
-            elif field in row.unknown:
+        for counter, name in fields.items():
+            if counter in ledger:
+                found[name] = ledger[counter]
+            elif counter in row.unknown:
                 found[name] = None
         return found
 

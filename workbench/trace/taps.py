@@ -9,18 +9,18 @@ sense of is left out of the row and told in `problems`.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from dataclasses import dataclass
+from typing import Any
 
 from . import brakes
 from .brakes import prefetch_brakes, window_brakes
+from .braking import LinkKey, Outside, link_key
 from .clauses import clause_of
 from .flatten import details_of
 from .schema import (
     AMQP_0_9_1,
     AMQP_0_10,
     BROKER,
-    CLIENT,
     EVENTS,
     FRAME_COLUMNS,
     GROUP_OF,
@@ -35,50 +35,13 @@ from .schema import (
 )
 from .wire_items import codec_of
 
-T = TypeVar("T")
-
 # kind, fields, size of the frame, size of the payload
 Flat = tuple[str, dict[str, Any], int, int | None]
-
-# connection, session, link, attach_no, link_sender
-LinkKey = tuple[str | None, int | None, str | None, int | None, str | None]
 
 _EVENTS = frozenset(EVENTS)
 
 
-@dataclass(slots=True)
-class Outside:
-    """What holds senders and shows in no counter of theirs.
-
-    Attributes:
-        alarms: resource alarms that are on at the broker.
-        unconfirmed: links from which the broker withholds credit for want of confirms.
-        full: connections and peers whose transport takes no more octets.
-    """
-
-    alarms: set[str] = field(default_factory=set)
-    unconfirmed: set[LinkKey] = field(default_factory=set)
-    full: set[tuple[str | None, str | None]] = field(default_factory=set)
-
-    def take(self, row: Row) -> None:
-        """A row that is no frame: something of this begins or ends."""
-        if row.event in ("alarm-set", "alarm-clear"):
-            _put(self.alarms, row.kind or row.vantage, there=row.event == "alarm-set")
-        elif row.event in ("block", "unblock") and row.kind == brakes.UNCONFIRMED:
-            _put(self.unconfirmed, _link_key(row), there=row.event == "block")
-        elif row.event in ("block", "unblock") and row.kind == brakes.TCP:
-            place = row.connection, peer_of(row.vantage)
-            _put(self.full, place, there=row.event == "block")
-
-
 _NOTHING = Outside()
-
-
-def _put(found: set[T], one: T, *, there: bool) -> None:
-    if there:
-        found.add(one)
-    else:
-        found.discard(one)
 
 
 def flat_item(item: Any, raw: bytes | None = None) -> Flat:
@@ -230,10 +193,6 @@ def _concern_010(row: Row, scope: Any, own_peer: str, ledger_source: str) -> Non
             row.brake = brakes.first(row.brakes)
 
 
-def _link_key(row: Row) -> LinkKey:
-    return row.connection, row.session, row.link, row.attach_no, row.link_sender
-
-
 def _brake(row: Row, outside: Outside, *, in_message: bool) -> None:
     """Say what holds the link's sender, if the row has its counters."""
     ledger = row.ledger or {}
@@ -244,10 +203,7 @@ def _brake(row: Row, outside: Outside, *, in_message: bool) -> None:
         available=ledger.get("available"),
         remote_incoming_window=ledger.get("remote_incoming_window"),
         in_message=in_message,
-        unconfirmed=_link_key(row) in outside.unconfirmed,
-        # An alarm closes the broker's incoming windows, so it holds the clients that send.
-        alarm=bool(outside.alarms) and row.link_sender == CLIENT,
-        tcp=(row.connection, row.link_sender) in outside.full,
+        **outside.holds(link_key(row)),
     )
     row.brake = brakes.first(row.brakes)
 
@@ -388,7 +344,7 @@ class Recorder:
         if counters:
             row.ledger, row.ledger_source = counters, OWN
             if link_sender is not None and peer_of(vantage) == link_sender:
-                _brake(row, self._outside, in_message=_link_key(row) in self._in_message)
+                _brake(row, self._outside, in_message=link_key(row) in self._in_message)
         self._add(row)
 
     def bind(
@@ -434,7 +390,7 @@ class Recorder:
         )
         if row.kind == "transfer" and row.brake is not None:
             goes_on = getattr(scope, "in_message", False)
-            _put(self._in_message, _link_key(row), there=goes_on)
+            (self._in_message.add if goes_on else self._in_message.discard)(link_key(row))
         self._add(row)
 
     def _time(self, t_us: int) -> int:

@@ -23,7 +23,7 @@ from workbench.amqp010.frame import (
     encode_item,
 )
 from workbench.amqp010.observer import ConnectionObserver
-from workbench.capture.decoder import DecodedFrame, DecoderOfBodies, FrameRecord
+from workbench.capture.decoder import DecodedFrame, Decoder, FrameRecord
 from workbench.capture.report import ConnectionReport
 from workbench.capture.splitter_091 import FrameSplitter091
 from workbench.trace.clauses import clause_010
@@ -81,7 +81,7 @@ class FrameSplitter010(FrameSplitter091):
         return decode_frame(empty), size - FRAME_HEADER_SIZE
 
 
-class Amqp010Decoder(DecoderOfBodies):
+class Amqp010Decoder(Decoder):
     """Reads one connection of AMQP 0-10; see `Decoder`."""
 
     splitter = FrameSplitter010

@@ -15,7 +15,7 @@ from workbench.amqp091.frame import (
     kind_of,
 )
 from workbench.amqp091.observer import ConnectionObserver
-from workbench.capture.decoder import DecodedFrame, DecoderOfBodies, FrameRecord
+from workbench.capture.decoder import DecodedFrame, Decoder, FrameRecord
 from workbench.capture.report import ConnectionReport
 from workbench.capture.splitter_091 import FrameSplitter091
 from workbench.trace.brakes import first as first_brake
@@ -35,7 +35,7 @@ _ASKED = (
 """What a client asks and a broker answers."""
 
 
-class Amqp091Decoder(DecoderOfBodies):
+class Amqp091Decoder(Decoder):
     """Reads one connection of AMQP 0-9-1; see `Decoder`."""
 
     splitter = FrameSplitter091

@@ -2,19 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Self
 
 from workbench.amqp10.frame import Frame, ProtocolHeader
 from workbench.amqp10.observer import ConnectionObserver, ObservedScope
 from workbench.amqp10.performatives import Open
-from workbench.capture.decoder import (
-    DecodedFrame,
-    Decoder,
-    Found,
-    FrameRecord,
-    unknown_at,
-    without_header,
-)
+from workbench.capture.decoder import DecodedFrame, Decoder, Found, FrameRecord
 from workbench.capture.redact import Redactor
 from workbench.capture.report import ConnectionReport, LinkReport
 from workbench.capture.splitter import MAX_FRAME, FrameSplitter
@@ -93,28 +87,27 @@ class Amqp10Decoder(Decoder):
         """Octets of a peer gave no frame."""
         self._observer.lost(from_client)
 
+    def proof(self, side: int) -> str:
+        """What shows its protocol where a side's beginning is not there; else empty."""
+        frames = self._synced_by[side] or self._splitters[side].synced_by
+        if not frames:
+            return ""
+        return counted(frames, "valid frame") + (" in a row" if frames > 1 else "")
+
+    def untold(self, side: int) -> Iterator[str]:
+        """What a side said, and the capture does not have."""
+        splitter = self._splitters[side]
+        if splitter.became is not None:
+            what = "encrypted" if splitter.became == "tls" else "not AMQP 1.0"
+            yield f"from stream offset {splitter.offset} on it is {splitter.became}, {what}"
+        if self._cut[side]:
+            transfers = counted(self._cut[side], "transfer")
+            yield f"payload of {transfers}, which the capture kept only in part"
+
     def explain(self, report: ConnectionReport, peers: tuple[str, str]) -> None:
         """Adds links, assumptions and what cannot be known."""
-        for peer in (CLIENT, BROKER):
-            side = peers.index(peer)
-            splitter = self._splitters[side]
-            frames = self._synced_by[side] or splitter.synced_by
-            if frames:
-                proof = counted(frames, "valid frame") + (" in a row" if frames > 1 else "")
-                report.assumptions.append(without_header(peer, "AMQP 1.0", proof, splitter.skipped))
-            if splitter.became is not None:
-                what = "encrypted" if splitter.became == "tls" else "not AMQP 1.0"
-                report.unknown.append(
-                    f"from {peer}: from stream offset {splitter.offset} on it is "
-                    f"{splitter.became}, {what}"
-                )
-            if self._cut[side]:
-                transfers = counted(self._cut[side], "transfer")
-                report.unknown.append(
-                    f"from {peer}: payload of {transfers}, which the capture kept only in part"
-                )
+        super().explain(report, peers)
         report.assumptions.extend(self._observer.assumptions)
-        report.unknown.extend(unknown_at(self._unknown))
         report.links = link_reports(self._observer)
 
 

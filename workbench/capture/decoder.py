@@ -13,13 +13,12 @@ from typing import Any, ClassVar, Self, TypeAlias
 
 from msgspec import Struct
 
-from workbench.capture.report import ConnectionReport
+from workbench.capture.report import ConnectionReport, protocol_name
 from workbench.trace.schema import AMQP_0_9_1, AMQP_0_10, AMQP_1_0, BROKER, CLIENT
 from workbench.trace.words import counted
 
 __all__ = [
-    "OTHER", "TLS", "DecodedFrame", "Decoder", "DecoderOfBodies", "Found", "FrameRecord",
-    "Unreadable", "protocol_of", "unknown_at", "without_header",
+    "OTHER", "TLS", "DecodedFrame", "Decoder", "Found", "FrameRecord", "Unreadable", "protocol_of",
 ]  # fmt: skip
 
 TLS, OTHER = "tls", "other"
@@ -157,6 +156,16 @@ class Decoder:
         """Octets of a peer gave no frame: what they may have changed is unknown from here on."""
         raise NotImplementedError
 
+    def proof(self, side: int) -> str:
+        """What shows its protocol where a side's beginning is not there; else empty."""
+        return "valid frames" if self._splitters[side].synced else ""
+
+    def untold(self, side: int) -> Iterator[str]:
+        """What a side said, and the capture does not have."""
+        if self._cut[side]:
+            frames = counted(self._cut[side], "frame")
+            yield f"body of {frames}, which the capture kept only in part"
+
     def explain(self, report: ConnectionReport, peers: tuple[str, str]) -> None:
         """Adds links, assumptions and what cannot be known.
 
@@ -164,46 +173,19 @@ class Decoder:
             report: of this connection.
             peers: `client` or `broker`, by side.
         """
-        raise NotImplementedError
-
-
-class DecoderOfBodies(Decoder):
-    """What is the same where a message's body has frames of its own: 0-9-1 and 0-10."""
-
-    def explain(self, report: ConnectionReport, peers: tuple[str, str]) -> None:
-        """Adds assumptions and what cannot be known."""
         for peer in (CLIENT, BROKER):
             side = peers.index(peer)
-            splitter = self._splitters[side]
-            if splitter.synced:
+            proof, skipped = self.proof(side), self._splitters[side].skipped
+            if proof:
+                name = protocol_name(report.protocol)
+                passed = f"; {counted(skipped, 'octet')} before that are passed over"
                 report.assumptions.append(
-                    without_header(peer, splitter.protocol, "valid frames", splitter.skipped)
+                    f"from {peer}: no protocol header; taken as {name} by {proof}"
+                    + (passed if skipped else "")
                 )
-            if self._cut[side]:
-                frames = counted(self._cut[side], "frame")
-                report.unknown.append(
-                    f"from {peer}: body of {frames}, which the capture kept only in part"
-                )
-        report.unknown.extend(unknown_at(self._unknown))
-
-
-def without_header(peer: str, protocol: str, proof: str, skipped: int) -> str:
-    """How it is known what a stream is whose beginning is not there.
-
-    Args:
-        peer: who sent it.
-        protocol: its name, in words.
-        proof: what shows that it is that.
-        skipped: octets before the first frame.
-    """
-    passed = f"; {counted(skipped, 'octet')} before that are passed over" if skipped else ""
-    return f"from {peer}: no protocol header; taken as {protocol} by {proof}{passed}"
-
-
-def unknown_at(counts: Mapping[str, int]) -> Iterator[str]:
-    """What cannot be known, by the counter's name in a ledger, and how often."""
-    for name, count in sorted(counts.items()):
-        yield f"{name.replace('_', '-')} at {counted(count, 'frame')}"
+            report.unknown.extend(f"from {peer}: {what}" for what in self.untold(side))
+        for name, count in sorted(self._unknown.items()):
+            report.unknown.append(f"{name.replace('_', '-')} at {counted(count, 'frame')}")
 
 
 def protocol_of(data: bytes) -> str | None:

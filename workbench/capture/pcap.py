@@ -37,6 +37,8 @@ _PCAP_MAGIC = {
 _SECTION = b"\x0a\x0d\x0d\x0a"
 _BYTE_ORDER = {b"\x1a\x2b\x3c\x4d": ">", b"\x4d\x3c\x2b\x1a": "<"}
 _INTERFACE, _OLD_PACKET, _SIMPLE_PACKET, _ENHANCED_PACKET = 1, 2, 3, 6
+_BEFORE_DATA = 20
+"""Octets of a block's body before those of its packet, whether the block is old or enhanced."""
 _OPTION_END, _OPTION_TSRESOL, _OPTION_TSOFFSET = 0, 9, 14
 _MICROSECONDS = 1_000_000
 _STEP_OCTETS = 1 << 20
@@ -97,14 +99,20 @@ class CaptureReader:
         self._untimed = 0
         self._interfaces: list[_Interface] = []
         self._stream = _Octets(stream)
-        magic = self._read(4)
+        head = self._stream.look(24)
+        magic = head[:4]
         if not magic:
             raise CaptureError(f"{name}: the file is empty")
         if magic in _PCAP_MAGIC:
-            order, divisor = _PCAP_MAGIC[magic]
-            self._packets = self._start_pcap(order, divisor)
+            if len(head) < 24:
+                raise CaptureError(f"{name}: not a capture: the pcap header is cut short")
+            self._packets = self._pcap(*_PCAP_MAGIC[magic])
         elif magic == _SECTION:
-            self._packets = self._start_pcapng()
+            if head[8:12] not in _BYTE_ORDER:
+                raise CaptureError(
+                    f"{name}: not a capture: a pcapng section header without its byte-order magic"
+                )
+            self._packets = self._pcapng(_BYTE_ORDER[head[8:12]])
         else:
             raise CaptureError(
                 f"{name}: not a capture: it begins with {magic.hex(' ')}, "
@@ -145,14 +153,8 @@ class CaptureReader:
 
     # -- pcap
 
-    def _start_pcap(self, order: str, divisor: int) -> Iterator[Packet | None]:
-        rest = self._read(20)
-        if len(rest) < 20:
-            raise CaptureError(f"{self.name}: not a capture: the pcap header is cut short")
-        linktype = struct.unpack(order + "I", rest[16:])[0] & 0xFFFF
-        return self._pcap(order, divisor, linktype)
-
-    def _pcap(self, order: str, divisor: int, linktype: int) -> Iterator[Packet | None]:
+    def _pcap(self, order: str, divisor: int) -> Iterator[Packet | None]:
+        linktype = struct.unpack(order + "I", self._read(24)[20:])[0] & 0xFFFF
         unpack = struct.Struct(order + "IIII").unpack
         while True:
             while self._grows and self._is_cut(16, lambda head: 16 + unpack(head)[2]):
@@ -183,21 +185,7 @@ class CaptureReader:
 
     # -- pcapng
 
-    def _start_pcapng(self) -> Iterator[Packet | None]:
-        head = self._read(8)
-        order = _BYTE_ORDER.get(head[4:8])
-        if order is None:
-            raise CaptureError(
-                f"{self.name}: not a capture: a pcapng section header without its byte-order magic"
-            )
-        return self._pcapng(order, struct.unpack(order + "I", head[:4])[0])
-
-    def _pcapng(self, order: str, section_size: int) -> Iterator[Packet | None]:
-        self._interfaces = []
-        while self._grows and self._is_cut(0, lambda _head: section_size - 12):
-            yield None
-        if not self._skip(section_size - 12, 0, section_size):
-            return
+    def _pcapng(self, order: str) -> Iterator[Packet | None]:
         head_of = struct.Struct(order + "II").unpack
         enhanced = struct.Struct(order + "IIIII").unpack_from
         while True:
@@ -211,11 +199,10 @@ class CaptureReader:
                 break
             if head[:4] == _SECTION:
                 magic = self._read(4)
-                found = _BYTE_ORDER.get(magic)
-                if found is None:
+                if magic not in _BYTE_ORDER:
                     self.problems.append(f"{self.name}: bad section header at offset {at}")
                     break
-                order = found
+                order = _BYTE_ORDER[magic]
                 head_of = struct.Struct(order + "II").unpack
                 enhanced = struct.Struct(order + "IIIII").unpack_from
                 self._interfaces = []
@@ -232,17 +219,16 @@ class CaptureReader:
                 self._cut("a block", at, size, len(body) + 8)
                 break
             packet = None
-            interfaces = self._interfaces
             if block_type == _ENHANCED_PACKET and size >= 32:
                 index, high, low, kept, length = enhanced(body)
-                packet = self._timed(interfaces, index, high << 32 | low, body, 20, kept, length)
+                packet = self._timed(index, high << 32 | low, body, kept, length)
             elif block_type == _INTERFACE and size >= 20:
-                interfaces.append(_interface(order, body))
+                self._interfaces.append(_interface(order, body))
             elif block_type == _OLD_PACKET and size >= 32:
                 index, _, high, low, kept, length = struct.unpack_from(order + "HHIIII", body)
-                packet = self._timed(interfaces, index, high << 32 | low, body, 20, kept, length)
+                packet = self._timed(index, high << 32 | low, body, kept, length)
             elif block_type == _SIMPLE_PACKET and size >= 16:
-                packet = self._untimed_packet(order, interfaces, body)
+                packet = self._simple(order, body)
             if packet is not None:
                 yield packet
         if self._untimed:
@@ -260,46 +246,36 @@ class CaptureReader:
             self._cut("a section header", at, size, got + size - count)
         return got == count
 
-    def _timed(
-        self,
-        interfaces: list[_Interface],
-        index: int,
-        ticks: int,
-        body: bytes,
-        start: int,
-        kept: int,
-        length: int,
-    ) -> Packet | None:
+    def _timed(self, index: int, ticks: int, body: bytes, kept: int, length: int) -> Packet | None:
         self._number += 1
-        if index >= len(interfaces):
+        holds = len(body) - _BEFORE_DATA - 4
+        if index >= len(self._interfaces):
             self.problems.append(
                 f"{self.name}: packet {self._number} is left out: it names interface {index}, "
-                f"and {len(interfaces)} of them are described"
+                f"and {len(self._interfaces)} of them are described"
             )
             return None
-        if kept > len(body) - start - 4:
+        if kept > holds:
             self.problems.append(
                 f"{self.name}: packet {self._number} says it keeps {kept} octets, "
-                f"its block holds {len(body) - start - 4}; it is left out"
+                f"its block holds {holds}; it is left out"
             )
             return None
-        interface = interfaces[index]
+        interface = self._interfaces[index]
         scale = interface.ticks_per_second
         t_us = ticks if scale == _MICROSECONDS else ticks * _MICROSECONDS // scale
         self._last_us = t_us = t_us + interface.offset_us
-        data = body[start : start + kept]
+        data = body[_BEFORE_DATA : _BEFORE_DATA + kept]
         missing = length - kept
         return Packet(self._number, t_us, interface.linktype, data, missing if missing > 0 else 0)
 
-    def _untimed_packet(
-        self, order: str, interfaces: list[_Interface], body: bytes
-    ) -> Packet | None:
+    def _simple(self, order: str, body: bytes) -> Packet | None:
         self._number += 1
         self._untimed += 1
-        if not interfaces:
+        if not self._interfaces:
             self.problems.append(f"{self.name}: packet {self._number} has no interface description")
             return None
-        interface = interfaces[0]
+        interface = self._interfaces[0]
         length = struct.unpack_from(order + "I", body)[0]
         kept = min(length, interface.snaplen or length, len(body) - 8)
         data = body[4 : 4 + kept]

@@ -43,10 +43,7 @@ class FrameSplitter010(FrameSplitter091):
     header_size = FRAME_HEADER_SIZE
     start = re.compile(rb"(?s)[\x00-\x0f][\x00-\x03]..\x00[\x00\x01]..\x00{4}")
     error = DecodeError
-
-    def protocol_header(self, octets: bytes) -> ProtocolHeader:
-        """The eight octets with which a connection begins."""
-        return ProtocolHeader(*octets[4:])
+    protocol_header = ProtocolHeader
 
     def size(self, data: bytes, at: int = 0) -> int | None:
         """Octets of the frame that begins here; None if none does, or its header is not there."""
@@ -72,10 +69,9 @@ class FrameSplitter010(FrameSplitter091):
             return False
         return True
 
-    def without_body(self, have: bytes) -> tuple[Frame, int] | None:
+    def without_body(self, have: bytes, size: int) -> tuple[Frame, int] | None:
         """A frame of a body whose octets are lost, and how many they are."""
-        size = self.size(have)
-        if size is None or have[1] != SegmentType.BODY:
+        if have[1] != SegmentType.BODY:
             return None
         empty = have[:2] + FRAME_HEADER_SIZE.to_bytes(2, "big") + have[4:FRAME_HEADER_SIZE]
         return decode_frame(empty), size - FRAME_HEADER_SIZE

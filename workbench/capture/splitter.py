@@ -137,7 +137,8 @@ class FrameSplitter:
             self._data = b"".join(self._parts)
             left = self._gap_in_frame(left, found)
         if left:
-            found.append(self._lost(self.offset, left))
+            text = f"{left:,} octets are not in the capture"
+            found.append(Unreadable(self.offset, left, text, True))
             self.offset += left
             self._state = _SEARCH
         return found
@@ -263,11 +264,11 @@ class FrameSplitter:
         """Octets are lost behind what is in hand; returns how many lie behind this frame."""
         data, offset = self._data, self.offset
         self._keep(len(data), 8)
-        if self._state != _FRAMES or len(data) < 8:
-            if data and self._state != _SEARCH:
-                found.append(Unreadable(offset, len(data), "a frame was cut by a gap", False))
-            elif self._state == _SEARCH:
-                self.skipped += len(data)
+        if self._state == _SEARCH:
+            self.skipped += len(data)
+            return left
+        if self._state == _START or len(data) < 8:
+            found.append(Unreadable(offset, len(data), "a frame was cut by a gap", False))
             return left
         size = int.from_bytes(data[:4], "big")
         missing = size - len(data)
@@ -282,9 +283,6 @@ class FrameSplitter:
         self.offset += inside
         self._skip = missing - inside
         return left - inside
-
-    def _lost(self, offset: int, octets: int) -> Unreadable:
-        return Unreadable(offset, octets, f"{octets:,} octets are not in the capture", True)
 
     # -- looking for a frame boundary
 

@@ -59,6 +59,7 @@ class FrameSplitter091:
     """Octets of a frame that tell its size."""
     start: ClassVar[re.Pattern[bytes]] = _START
     error: ClassVar[type[Exception]] = DecodeError
+    protocol_header: ClassVar[type] = ProtocolHeader
 
     def __init__(self, from_start: bool, *, trusted: bool) -> None:
         self.offset = 0
@@ -105,10 +106,10 @@ class FrameSplitter091:
         found: list[Found] = []
         begin = self.offset
         self.offset += len(have) + octets
-        size = self.size(have)
-        rest = 0 if size is None else size - len(have) - octets
-        cut = None if size is None or self._search or rest < 0 else self.without_body(have)
-        if cut is not None and size is not None:
+        size = self.size(have) or 0
+        rest = size - len(have) - octets
+        cut = self.without_body(have, size) if size and rest >= 0 and not self._search else None
+        if cut is not None:
             item, body = cut
             found.append(DecodedFrame(begin, None, item, size, body))
             self._pass = rest
@@ -149,7 +150,7 @@ class FrameSplitter091:
                 return False
             self._header = False
             if head[:4] == b"AMQP":
-                item = self.protocol_header(head)
+                item = self.protocol_header(*head[4:])
                 found.append(DecodedFrame(self.offset, head, item, 8, None))
                 self._pass_over(8)
                 return True
@@ -226,10 +227,6 @@ class FrameSplitter091:
 
     # -- what AMQP 0-9-1 says of its frames -----------------------------------------------------
 
-    def protocol_header(self, octets: bytes) -> Any:
-        """The eight octets with which a connection begins."""
-        return ProtocolHeader(*octets[4:])
-
     def size(self, data: bytes, at: int = 0) -> int | None:
         """Octets of the frame that begins here; None if none does, or its header is not there."""
         if len(data) - at < 7 or data[at] not in (1, 2, 3, 8):
@@ -248,9 +245,8 @@ class FrameSplitter091:
         except DecodeError:
             return False
 
-    def without_body(self, have: bytes) -> tuple[Any, int] | None:
+    def without_body(self, have: bytes, size: int) -> tuple[Any, int] | None:
         """A frame of a body whose octets are lost, and how many they are; None for other frames."""
-        size = self.size(have)
-        if size is None or have[0] != 3:
+        if have[0] != 3:
             return None
         return Frame(int.from_bytes(have[1:3], "big"), b""), size - EMPTY_FRAME_SIZE

@@ -14,7 +14,7 @@ from enum import Enum
 from functools import cache
 from typing import Any
 
-from msgspec.structs import astuple
+from msgspec.structs import asdict, astuple
 
 from workbench.amqp10.composite import Composite
 from workbench.amqp10.frame import Frame, ProtocolHeader
@@ -44,12 +44,7 @@ def frame_fields(item: Any) -> tuple[str, dict[str, Any]]:
         the fields that are present, with the names of `FRAME_FIELDS`.
     """
     if isinstance(item, ProtocolHeader):
-        return PROTOCOL_HEADER, {
-            "protocol_id": item.protocol_id,
-            "major": item.major,
-            "minor": item.minor,
-            "revision": item.revision,
-        }
+        return PROTOCOL_HEADER, asdict(item)
     if not isinstance(item, Frame):
         raise TypeError(f"a trace takes a Frame or a ProtocolHeader, not {type(item).__name__}")
     performative = item.performative

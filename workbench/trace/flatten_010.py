@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
+from msgspec.structs import asdict
+
 from workbench.amqp010.composite import Command, Composite, Control, UnknownCommand, UnknownStruct
 from workbench.amqp010.frame import Headers, ProtocolHeader, SegmentType, WireItem
 from workbench.amqp010.values import SequenceSet
 
 from .fields import EXTRA_JSON, FRAME_010_FIELDS
-from .flatten import PROTOCOL_HEADER, extra_text, scalar
+from .flatten import PROTOCOL_HEADER, extra_text, fill
 
 _TYPES = {field.name: field.type for field in FRAME_010_FIELDS}
 
@@ -26,9 +28,7 @@ def fields_010(item: WireItem) -> tuple[str, dict[str, Any]]:
         `FRAME_010_FIELDS`.
     """
     if isinstance(item, ProtocolHeader):
-        names = ("protocol_class", "instance", "major", "minor")
-        told = {name: getattr(item, name) for name in names}
-        return PROTOCOL_HEADER, {EXTRA_JSON: extra_text(told)}
+        return PROTOCOL_HEADER, {EXTRA_JSON: extra_text(asdict(item))}
     fields: dict[str, Any] = {
         "channel": item.channel,
         "track": int(item.segment_type != SegmentType.CONTROL),
@@ -38,28 +38,19 @@ def fields_010(item: WireItem) -> tuple[str, dict[str, Any]]:
         "first_frame": item.first_frame,
         "last_frame": item.last_frame,
     }
-    extra: dict[str, Any] = {}
+    told: dict[str, Any] = {}
     content = item.content
     if isinstance(content, UnknownCommand):
-        fields["code"] = content.code
-        extra["octets"] = content.octets
+        told = {"code": content.code, "octets": content.octets}
     elif isinstance(content, Control | Command):
-        for name, value in content.present().items():
-            if isinstance(value, bytes) and _TYPES.get(name) == "string":
-                value = value.decode(errors="backslashreplace")
-            told_as = scalar(_TYPES.get(name), value)
-            if told_as is None:
-                extra[name] = _plain(value)
-            else:
-                fields[name] = told_as
+        told = content.present()
     elif isinstance(content, Headers):
-        extra["structs"] = [_plain(one) for one in content.structs]
+        told = {"structs": [_plain(one) for one in content.structs]}
     elif item.segment_type != SegmentType.BODY:
-        extra["octets"] = content
+        told = {"octets": content}
     if isinstance(content, Command):
         fields["sync"] = content.sync
-    if extra:
-        fields[EXTRA_JSON] = extra_text(extra)
+    fill(fields, ((name, _plain(value)) for name, value in told.items()), _TYPES)
     return item.kind, fields
 
 

@@ -40,8 +40,7 @@ def fields_091(item: WireItem) -> tuple[str, dict[str, Any]]:
     """
     kind = kind_of(item)
     if isinstance(item, ProtocolHeader):
-        names = ("protocol_id", "major", "minor", "revision")
-        return kind, {name: getattr(item, name) for name in names}
+        return kind, asdict(item)
     assert isinstance(item, Frame)
     fields: dict[str, Any] = {"channel": item.channel}
     payload = item.payload

@@ -52,9 +52,7 @@ def item_of(row: Row) -> WireItem | WireItem091 | WireItem010:
             raise RebuildError(f"row {row.seq}: no {row.kind} can be made: {error}") from None
     fields = dict(row.frame or {})
     if row.kind == PROTOCOL_HEADER:
-        return ProtocolHeader(
-            fields["protocol_id"], fields["major"], fields["minor"], fields["revision"]
-        )
+        return ProtocolHeader(*(fields[name] for name in ProtocolHeader.__struct_fields__))
     channel = fields.pop("channel", 0)
     if row.kind == HEARTBEAT:
         return Frame(channel)

@@ -43,8 +43,7 @@ def item_010(row: Row) -> WireItem:
     """
     fields = {**(row.frame_010 or {}), **row.extra}
     if row.kind == "protocol-header":
-        names = ("protocol_class", "instance", "major", "minor")
-        return ProtocolHeader(*(fields[name] for name in names))
+        return ProtocolHeader(*(fields[name] for name in ProtocolHeader.__struct_fields__))
     flags = [fields[name] for name in _FLAGS]
     return Frame(fields["channel"], fields["segment_type"], _content(row, fields), *flags)
 

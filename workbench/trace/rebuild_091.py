@@ -36,8 +36,7 @@ def item_091(row: Row) -> WireItem:
     """
     fields = {**(row.frame_091 or {}), **row.extra}
     if row.kind == "protocol-header":
-        names = ("protocol_id", "major", "minor", "revision")
-        return ProtocolHeader(*(fields[name] for name in names))
+        return ProtocolHeader(*(fields[name] for name in ProtocolHeader.__struct_fields__))
     return Frame(fields["channel"], _payload(row, fields))
 
 

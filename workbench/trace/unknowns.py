@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import html
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from math import gcd
 from typing import Any
 
@@ -158,7 +158,7 @@ def unknowns(rows: Iterable[Row]) -> UnknownReport:
     for row in rows:
         run = runs.get(row.run)
         if run is None:
-            run = runs[row.run] = _Run(row.run)
+            run = runs[row.run] = _Run(row.run, row.seq)
         run.see(row)
     return UnknownReport(found for run in runs.values() for found in run.findings())
 
@@ -281,9 +281,9 @@ class _Connection(_Seen):
 class _Link(_Seen):
     """What was seen of one link: connection, session, link, link_sender, attach_no."""
 
-    def see(self, row: Row, sender: str | None) -> None:
+    def see(self, row: Row) -> None:
         """Takes one frame row of this link."""
-        seq, frame, ledger = row.seq, row.frame or {}, row.ledger or {}
+        seq, frame, ledger, sender = row.seq, row.frame or {}, row.ledger or {}, row.link_sender
         self.add("frame", seq)
         if row.kind == "attach":
             self.add(("attach", row.from_peer or "?"), seq)
@@ -307,52 +307,45 @@ class _Link(_Seen):
             self.add("own", seq)
 
 
-@dataclass(slots=True)
-class _Time:
-    """What has been seen of a run's clock.
+class _Time(_Seen):
+    """What was seen of a run's clock.
+
+    Of a capture's rows the `observed` ones, those `raw` ones of them with a packet clock, those
+    `shared` ones with the very packet time of the frame before, and those where it went `back`.
 
     Attributes:
         first_seq: the run's first row.
-        observed: rows of a capture.
-        raw: of these, the ones with a packet clock.
-        shared: frames with the very packet time of the frame before.
-        back: rows at which the packet clock went back.
         step: greatest common divisor of all distances of packet times.
     """
 
-    first_seq: int | None = None
-    observed: int = 0
-    raw: int = 0
-    shared: int = 0
-    back: _Seen = field(default_factory=_Seen)
-    step: int = 0
-    _last: int | None = None
+    def __init__(self, first_seq: int) -> None:
+        super().__init__()
+        self.first_seq = first_seq
+        self.step = 0
+        self._last: int | None = None
 
     def see(self, row: Row) -> None:
         """Takes one row of the run."""
-        if self.first_seq is None:
-            self.first_seq = row.seq
         if row.event != OBSERVED:
             return
-        self.observed += 1
-        now = row.t_raw_us
+        self.add("observed", row.seq)
+        now, last = row.t_raw_us, self._last
         if now is None:
             return
-        self.raw += 1
-        if self._last is not None:
-            self.shared += now == self._last
-            self.step = gcd(self.step, abs(now - self._last))
-            if now < self._last:
-                self.back.add("back", row.seq)
+        self.add("raw", row.seq)
+        if last is not None:
+            self.step = gcd(self.step, abs(now - last))
+            if now <= last:
+                self.add("shared" if now == last else "back", row.seq)
         self._last = now
 
 
 class _Run:
     """What was seen of one run."""
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, first_seq: int) -> None:
         self.name = name
-        self.time = _Time()
+        self.time = _Time(first_seq)
         self.connections: dict[str | None, _Connection] = {}
         self.links: dict[tuple[Any, ...], _Link] = {}
 
@@ -373,7 +366,7 @@ class _Run:
         link = self.links.get(key)
         if link is None:
             link = self.links[key] = _Link()
-        link.see(row, row.link_sender)
+        link.see(row)
 
     def findings(self) -> Iterator[Unknown]:
         names = [name for name in self.connections if name is not None]
@@ -404,7 +397,7 @@ def _about_time(time: _Time, connections: Iterable[str]) -> Iterator[Finding]:
             f"the {time.first_seq:,} rows before row {time.first_seq:,}",
             "the trace was cut: a run begins with row 0",
         )
-    if time.observed and not time.raw:
+    if "observed" in time and "raw" not in time:
         yield _found(
             "clock",
             "every time",
@@ -416,14 +409,14 @@ def _about_time(time: _Time, connections: Iterable[str]) -> Iterator[Finding]:
             f"what lasts less than {time.step:,} µs",
             f"all times of the capture's clock are multiples of {time.step:,} µs apart",
         )
-    if time.shared:
+    if "shared" in time:
         yield _found(
             "clock",
             "how long it took from frame to frame within a packet",
-            f"{time.shared:,} of {time.raw:,} frames have the time of the one before: a packet"
-            " carries several frames and has one time",
+            f"{time.rows('shared'):,} of {time.rows('raw'):,} frames have the time of the one"
+            " before: a packet carries several frames and has one time",
         )
-    back = time.back.get("back")
+    back = time.get("back")
     if back is not None:
         yield _found(
             "clock",
@@ -433,7 +426,7 @@ def _about_time(time: _Time, connections: Iterable[str]) -> Iterator[Finding]:
         )
     numbers = {int(name[1:]) for name in connections if name[1:].isdecimal()}
     missing = sorted(set(range(1, max(numbers, default=0) + 1)) - numbers)
-    if missing and time.observed:
+    if missing and "observed" in time:
         listed = few([f"c{number}" for number in missing], MANY_PLACES)
         yield _found(
             "others",
@@ -500,21 +493,21 @@ def _vantage(seen: _Connection) -> Iterator[Finding]:
 
 
 def _beginning(seen: _Connection) -> Iterator[Finding]:
-    missing = [peer for peer in _PEERS if ("open", peer) not in seen]
+    missing = " and ".join(peer for peer in _PEERS if ("open", peer) not in seen)
     if missing:
         yield _found(
             "beginning",
-            "largest frame, idle time-out and highest channel of " + _both(missing),
-            f"no open of {_both(missing)} is in the trace",
+            f"largest frame, idle time-out and highest channel of {missing}",
+            f"no open of {missing} is in the trace",
         )
     for session in sorted(seen.of("session")):
-        lacking = [peer for peer in _PEERS if ("begin", (session, peer)) not in seen]
+        lacking = " and ".join(peer for peer in _PEERS if ("begin", (session, peer)) not in seen)
         if lacking:
             yield _found(
                 "beginning",
-                f"how session {session} began: first ids and windows of {_both(lacking)}",
-                f"no begin of {_both(lacking)} is in the trace, and a window is not known before"
-                " a flow tells it",
+                f"how session {session} began: first ids and windows of {lacking}",
+                f"no begin of {lacking} is in the trace, and a window is not known before a flow"
+                " tells it",
             )
 
 
@@ -640,10 +633,6 @@ def _waiting(link: _Link, sender: str | None) -> Finding:
         "the sender never tells `available`, and the trace has no counter of its own; a transfer"
         " that follows a grant at once is the only sign",
     )
-
-
-def _both(peers: list[str]) -> str:
-    return " and ".join(peers)
 
 
 def _found(what: str, unknown: str, why: str, places: _Places | None = None) -> Finding:

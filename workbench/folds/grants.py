@@ -70,8 +70,7 @@ def _at_zero(end: End, links: dict[LinkKey, Grants]) -> None:
             one.zero.note(row, None if credit is None else credit == 0)
         if row.kind == "detach":
             over(row, one.without)
-    if end.rows:
-        over(end.rows[-1], (its for one in links.values() for its in one.without), lasts=True)
+    over(end.rows[-1], (its for one in links.values() for its in one.without), lasts=True)
 
 
 class Grants:
@@ -149,9 +148,13 @@ class Grants:
         granted = percentile([one for one in self.after if one is not None], 50)
         rate, trip = self.rate(), percentile(trips, 50)
         interval = percentile(self.intervals, 50)
-        needed = None
+        needed = arithmetic = None
         if rate is not None and trip is not None:
-            needed = math.ceil(rate * (trip + (interval or 0)) / 1e6)
+            wait, tenths = interval or 0, math.floor(rate * 10 + 0.5)
+            needed = math.ceil(rate * (trip + wait) / 1e6)
+            arithmetic = (
+                f"{tenths // 10}.{tenths % 10}/s x ({trip} + {wait} us), rounded up: {needed}"
+            )
         advice = "unknown"
         if self.known and self.times:
             if self.zero.total_us == 0:
@@ -172,15 +175,10 @@ class Grants:
             "rate": rate,
             "round_trip_us": trip,
             "credit_needed": needed,
-            "arithmetic": None if needed is None else _arithmetic(rate, trip, interval, needed),
+            "arithmetic": arithmetic,
             "advice": advice,
             "known": self.known,
         }
-
-
-def _arithmetic(rate: float | None, trip: int | None, interval: int | None, needed: int) -> str:
-    tenths = math.floor((rate or 0) * 10 + 0.5)
-    return f"{tenths // 10}.{tenths % 10}/s x ({trip} + {interval or 0} us), rounded up: {needed}"
 
 
 def _fits(agree: Sequence[bool]) -> bool:

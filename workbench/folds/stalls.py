@@ -213,14 +213,14 @@ class StallFold:
         key = link_key(row)
         if key is None or key.session is None or key.link_sender not in PEERS:
             return
-        available = (row.ledger or {}).get("available") if row.ledger_source == OWN else None
+        available = _available(row)
         own = available is not None and peer_of(row.vantage) == key.link_sender
         gate = row.event in ("block", "unblock") and row.kind == "unconfirmed"
         if not (own or gate):
             return
         link = self._link(key)
         if own:
-            link.told, link.since_none = (INTERNAL, int(available or 0), link.begun), None
+            link.told, link.since_none = (INTERNAL, available or 0, link.begun), None
         if gate and row.event == "block":
             link.blocked, link.blocked_at = True, _limit(row)
         elif gate:
@@ -262,9 +262,9 @@ class StallFold:
 
     def _tell(self, link: _Link, row: Row, *, own: bool) -> None:
         """What the row tells of messages that wait."""
-        available = (row.ledger or {}).get("available") if row.ledger_source == OWN else None
+        available = _available(row)
         if own and available is not None:
-            link.told, link.since_none = (INTERNAL, int(available), link.begun), None
+            link.told, link.since_none = (INTERNAL, available, link.begun), None
             return
         stated = value(row, "available")
         if row.kind == "flow" and row.from_peer == link.key.link_sender and stated is not None:
@@ -310,11 +310,10 @@ class StallFold:
         none = link.since_none if knows == UNKNOWN else None
         last = link.hold[-1] if link.hold else None
         told = link.waiting if at_link else 0
-        if last is not None and (last.brake, last.knows, last.since_none) == (brake, knows, none):
-            last.waiting = max(last.waiting, told)
-            return
         if last is not None:
             last.waiting = max(last.waiting, told)
+            if (last.brake, last.knows, last.since_none) == (brake, knows, none):
+                return
             last.end_us, last.release = row.t_us, row.frame_id
         if brake is None:
             if last is not None:
@@ -391,6 +390,11 @@ PARTS = (
     StallFold, Stall, _Interval, _Link, _Release, Channels, Fullness, Starved, Tally, Told,
 )  # fmt: skip
 """Of what a fold consists; see `kept`."""
+
+
+def _available(row: Row) -> int | None:
+    """How many messages wait, where a counter of the end itself tells it."""
+    return (row.ledger or {}).get("available") if row.ledger_source == OWN else None
 
 
 def _limit(row: Row) -> int | None:

@@ -9,7 +9,7 @@ from workbench.trace.fields import FRAME_PROTOCOLS
 from workbench.trace.schema import AMQP_1_0, Row
 
 from . import channels
-from .counters import Counters, LinkState
+from .counters import Counters
 from .intervals import Intervals, over
 from .vantage import LinkKey, ends, in_order, link_key, once
 
@@ -124,29 +124,21 @@ def _head_of_line(rows: Iterable[Row]) -> dict[LinkKey, Intervals]:
     for end in ends(rows):
         counters = Counters(end)
         shut: dict[int | None, bool] = {}
-        of_session: dict[int | None, dict[LinkKey, LinkState]] = {}
         for step in counters.steps():
             row, link = step.row, step.link
             if row.kind in ("close", "end"):
-                gone = (
-                    of_session.values()
-                    if row.kind == "close"
-                    else [of_session.get(row.session, {})]
-                )
-                over(row, (found[key] for links in gone for key in links))
+                gone = (key for key in counters.links
+                        if row.kind == "close" or key.session == row.session)  # fmt: skip
+                over(row, (found[key] for key in gone))
                 continue
-            turned: dict[LinkKey, LinkState] = {}
+            turned = [] if link is None else [link]
             now = step.session is not None and step.session.left == 0
             if now != shut.get(row.session, False):
-                turned, shut[row.session] = of_session.get(row.session, {}), now
-            if link is not None:
-                of_session.setdefault(row.session, {})[link.key] = link
-                found.setdefault(link.key, Intervals())
-                turned = {**turned, link.key: link}
-            for key, one in turned.items():
-                found[key].note(row, now and bool(one.credit))
+                shut[row.session] = now
+                turned = [one for key, one in counters.links.items() if key.session == row.session]
+            for one in turned:
+                found.setdefault(one.key, Intervals()).note(row, now and bool(one.credit))
             if link is not None and row.kind == "detach":
                 found[link.key].finish(row)
-        if end.rows:
-            over(end.rows[-1], (found[key] for key in counters.links))
+        over(end.rows[-1], (found[key] for key in counters.links))
     return found

@@ -49,7 +49,7 @@ class End:
         run, connection: of the connection.
         peer: whose view it is, `client` or `broker`.
         own: False if another end's rows, or a capture's, stand in.
-        rows: in order.
+        rows: in order; one at the least, but of a trace that is still being written.
     """
 
     run: str

@@ -64,8 +64,7 @@ def directions(rows: Iterable[Row]) -> Iterator[Direction]:
             one.closed.note(row, None if left is None else left == 0)
             if row.kind == "end":
                 one.closed.finish(row)
-        if end.rows:
-            over(end.rows[-1], (one.closed for one in found.values()), lasts=True)
+        over(end.rows[-1], (one.closed for one in found.values()), lasts=True)
         for session, one in found.items():
             one.started = counters.sessions[session].started is not None
             if one.frames or one.least is not None:

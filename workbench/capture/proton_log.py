@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NoReturn
 
 from workbench.amqp10.frame import Frame, ProtocolHeader, WireItem
 from workbench.amqp10.observer import ConnectionObserver
@@ -245,7 +245,6 @@ class _Reader:
             match = _FIELD.match(self.text, self.at)
             if match is None:
                 self._fail()
-            assert match is not None
             self.at = match.end()
             value = self._value(depth)
             if self.at >= len(self.text):
@@ -253,7 +252,7 @@ class _Reader:
             fields[match[1].replace("-", "_")] = value
             self._separator("]")
 
-    def _fail(self) -> None:
+    def _fail(self) -> NoReturn:
         if self.at >= len(self.text) - 32 and "=" not in self.text[self.at :]:
             raise CutShortError
         raise NotationError(f"cannot be read from character {self.at} on")

@@ -96,7 +96,7 @@ class DirectionReport:
         """One line of the report."""
         parts = [counted(self.frames, "frame"), counted(self.octets, "octet")]
         if self.duplicates:
-            parts.append(f"{counted(self.duplicates, 'repeated segment')}")
+            parts.append(counted(self.duplicates, "repeated segment"))
         if self.out_of_order:
             parts.append(f"{counted(self.out_of_order, 'segment')} out of order")
         if self.gaps:

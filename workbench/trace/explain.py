@@ -7,11 +7,11 @@ state just before the first of them.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from . import clauses, formulas
-from .fold import Change, Fold, Scope, State, link_scope
+from .fold import Change, Fold, State, link_scope
 from .formulas import Formula
 from .schema import OBSERVED, RECEIVED, SENT, Row, peer_of
 from .sentences import sentence
@@ -88,24 +88,23 @@ def explain(rows: Iterable[Row], start: State | None = None) -> Iterator[Explana
 
     Args:
         rows: in order of `seq`, without gaps.
-        start: the state just before the first row; None if that is the first of the run.
+        start: as of `Explainer`.
     """
     explainer = Explainer(start)
     for row in rows:
         yield explainer.explain(row)
 
 
-@dataclass(slots=True)
 class Explainer:
-    """Explains row after row; for a run that is still going on."""
+    """Explains row after row; for a run that is still going on.
 
-    start: State | None = None
-    memory: Memory | None = None
-    _story: Story = field(init=False)
-    _differs: dict[Scope, bool] = field(init=False)
+    Args:
+        start: the state just before the first row; None if that is the first of the run.
+        memory: what the words of later rows need to know of the rows before; none if None.
+    """
 
-    def __post_init__(self) -> None:
-        self._story = Story(Fold(self.start), self.memory or Memory())
+    def __init__(self, start: State | None = None, memory: Memory | None = None) -> None:
+        self._story = Story(Fold(start), memory or Memory())
         self._differs = self._story.differing()
 
     def explain(self, row: Row) -> Explanation:

@@ -157,17 +157,12 @@ def _init(moment: Moment) -> str:
     return say("sasl.in-the-clear" if plain else "sasl.logs-in", mechanism=mechanism)
 
 
-def _challenge(moment: Moment) -> str:
-    return say("sasl.challenge", size=_size(moment, "challenge"))
-
-
-def _response(moment: Moment) -> str:
-    return say("sasl.response", size=_size(moment, "response"))
-
-
-def _size(moment: Moment, name: str) -> int:
-    value = moment.frame.get(name)
-    return len(value) if isinstance(value, bytes) else 0
+def _secret(moment: Moment) -> str:
+    """A challenge, or the response to one: no more than its size is told."""
+    asks = moment.row.kind == "sasl-challenge"
+    octets = moment.frame.get("challenge" if asks else "response")
+    size = len(octets) if isinstance(octets, bytes) else 0
+    return say("sasl.challenge" if asks else "sasl.response", size=size)
 
 
 def _outcome(moment: Moment) -> str:
@@ -191,8 +186,8 @@ _KINDS: dict[str, Callable[[Moment], str]] = {
     "heartbeat": _heartbeat,
     "sasl-mechanisms": _mechanisms,
     "sasl-init": _init,
-    "sasl-challenge": _challenge,
-    "sasl-response": _response,
+    "sasl-challenge": _secret,
+    "sasl-response": _secret,
     "sasl-outcome": _outcome,
 }
 

@@ -217,10 +217,9 @@ class Story:
         if row.frame_id is None:
             return False
         if not new:
-            if row.frame_id in self._answers:
-                self._answers.discard(row.frame_id)
-                return True
-            return False
+            known = row.frame_id in self._answers
+            self._answers.discard(row.frame_id)
+            return known
         kind = row.kind
         if kind == "flow":
             asked = (row.from_peer, link if "handle" in (row.frame or {}) else session)

@@ -282,6 +282,11 @@ def command(method, channel=0):
     return b"".join(map(encode_item, frames_of(channel, method)))
 
 
+def content(*parts):
+    """Octets of a command with what only a message has."""
+    return b"".join(map(encode_item, frames_of(0, *parts)))
+
+
 POINT = k.SessionCommandPoint(5, 0)
 SUB_COMMAND = c.MessageSubscribe("q", "d")
 SUB = command(SUB_COMMAND)
@@ -297,6 +302,13 @@ BAD = {
     "knowledge of what never came": (
         control(k.SessionKnownCompleted(SequenceSet(((7, 7),)))), ErrorCode.INVALID_ARGUMENT),
     "another session's detach": (control(k.SessionDetach(b"t")), ErrorCode.INVALID_ARGUMENT),
+    "another session's attached": (control(k.SessionAttached(b"t")), ErrorCode.INVALID_ARGUMENT),
+    "confirmation of what was never sent": (
+        control(k.SessionConfirmed(SequenceSet(((0, 3),)), ())), ErrorCode.INVALID_ARGUMENT),
+    "expectation of what was never sent": (
+        control(k.SessionExpected(SequenceSet(((3, 3),)), ())), ErrorCode.INVALID_ARGUMENT),
+    "a command with a header": (content(c.ExecutionSync(), Headers()), ErrorCode.INTERNAL_ERROR),
+    "a command with a body": (content(SUB_COMMAND, None, b"x"), ErrorCode.INTERNAL_ERROR),
     "flow with an unknown unit": (
         SUB + command(c.MessageFlow("d", 2, 1)), ErrorCode.INVALID_ARGUMENT),
     "flow without a unit": (SUB + command(c.MessageFlow("d")), ErrorCode.INVALID_ARGUMENT),
@@ -393,6 +405,40 @@ def test_nothing_but_the_conversation_comes_before_open(octets):
     fresh = type(pair.server)(False)
     fresh.feed(encode_item(ProtocolHeader()) + octets)
     assert [type(one).__name__ for one in fresh.said(k.ConnectionClose)] == ["ConnectionClose"]
+
+
+BODY = Frame(0, 3, b"x", False, True, True, True)
+MESSAGE = list(frames_of(0, c.MessageTransfer("q"), Headers(), bytes(5000), max_frame_size=4096))
+
+
+LATE = [[BODY], MESSAGE[2:], MESSAGE[3:], MESSAGE[:2] * 2, MESSAGE[:0:-1]]
+
+
+@pytest.mark.parametrize("late", LATE)
+@pytest.mark.parametrize("begun", [0, 2, 3])
+def test_what_comes_of_a_message_for_a_session_that_has_ended_is_read_over(begun, late):
+    """In whatever order, before the peer knows of it and after (`SessionHandler.cpp:handleIn`)."""
+    pair = Pair()
+    beginning, rest = (b"".join(map(encode_item, frames)) for frames in (MESSAGE[:begun], late))
+    pair.server.feed(beginning)
+    pair.server.amqp.answer(pair.peer.failed(ErrorCode.NOT_FOUND, "gone", 0, SUB_COMMAND))
+    pair.server.feed(rest)
+    pair.pump()
+    pair.server.feed(rest)
+    assert pair.server.of(Violation) == []
+    assert pair.server.amqp.unfinished_octets == 0
+    session = pair.client.amqp.attach(b"s")
+    session.send(c.MessageTransfer("q"), Headers(), b"x")
+    pair.pump()
+    assert numbers(pair) == [0]
+
+
+@pytest.mark.parametrize("asked", [None, SequenceSet(), SequenceSet(((0, 0),))])
+def test_who_expects_what_comes_next_hears_where_it_is(asked):
+    """By session.command-point, as in Qpid C++; nothing was sent that could be sent again."""
+    pair = Pair()
+    pair.server.feed(control(k.SessionExpected(asked, ())))
+    assert pair.server.said(k.SessionCommandPoint) == [k.SessionCommandPoint(0, 0)] * 2
 
 
 def test_another_protocol_is_answered_with_ours():

@@ -18,13 +18,14 @@ class Client:
     def __init__(self, broker):
         self.events, self.messages = [], []
         self.amqp = Connection(is_client=True, emit=lambda item: self.wire.send(self, item))
-        end = accept(broker, f"c{len(broker.connections) + 1}")
+        name = f"c{len(broker.connections) + 1}"
+        end = accept(broker, name)
         self.wire = Wire(broker.clock, self, end, latency_us=(1000, 1000), tap=broker.tap)
         self.clock, self.end = broker.clock, end
         end.connect(self.wire)
         self.amqp.start()
         self.rest()
-        self.session = self.attach(b"s")
+        self.session = self.attach(name.encode())
 
     def attach(self, name):
         """One more session."""

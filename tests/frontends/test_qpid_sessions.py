@@ -6,10 +6,11 @@ import pytest
 
 from workbench import presets
 from workbench.amqp010 import commands as c
-from workbench.amqp010.errors import ErrorCode
+from workbench.amqp010.errors import DetachCode, ErrorCode
 from workbench.amqp010.events import (
     CommandReceived,
     FlushReceived,
+    SessionDetached,
     SessionDetaching,
 )
 from workbench.amqp010.frame import Headers
@@ -152,13 +153,24 @@ BAD = [
     (c.QueuePurge("x"), 404),
     (c.ExchangeDeclare("x", passive=True), 404),
     (c.ExchangeDeclare("amq.x", "fanout"), 530),
-    (c.ExchangeDeclare("x", "sideways"), 530),
+    (c.ExchangeDeclare("amq.topic", "topic"), 530),
+    (c.ExchangeDeclare("qpid.x", "fanout"), 530),
+    (c.ExchangeDeclare("e", "fanout"), 530),
+    (c.ExchangeDeclare("amq.topic", "fanout", passive=True), 530),
+    (c.ExchangeDeclare("x", "sideways"), 404),
+    (c.ExchangeDeclare("x"), 404),
     (c.ExchangeDelete("x"), 404),
+    (c.ExchangeDelete("amq.topic"), 530),
+    (c.ExchangeDelete(), 542),
+    (c.ExchangeBind("q", "", "k"), 542),
+    (c.ExchangeUnbind("q", "", "k"), 542),
+    (c.ExchangeUnbind("q", "x", "k"), 404),
     (c.ExchangeBind("q", "x", "k"), 404),
     (c.ExchangeBind("x", "amq.topic", "k"), 404),
     (c.MessageSubscribe("x", "d"), 404),
     (c.MessageSubscribe("q", "d", 0, 1), 540),
     (c.MessageTransfer("x"), 404),
+    (c.QueueDeclare("q", exclusive=True), 540),
 ]
 
 
@@ -166,6 +178,7 @@ BAD = [
 def test_a_command_that_cannot_be_executed_ends_its_session(client, command, code):
     """With the code that Qpid C++ gives; another session goes on."""
     other = client.attach(b"other")
+    client.do(c.ExchangeDeclare("e", "topic"), session=other)
     client.do(command)
     assert client.codes() == [code]
     assert [session.name for session in client.amqp.channels.values()] == [b"other"]
@@ -192,6 +205,42 @@ def test_an_exclusive_queue_is_its_connection_s(client, broker):
     client.amqp.close()
     client.rest()
     assert "mine" not in broker.queues
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        c.QueueDeclare("mine", exclusive=True), c.MessageSubscribe("mine", "d", 0, 0),
+        c.MessageSubscribe("taken", "d", 0, 0), c.QueueDeclare("used", exclusive=True),
+        c.MessageSubscribe("used", "d", 0, 0, exclusive=True),
+    ],
+)  # fmt: skip
+def test_what_one_session_has_for_itself_is_locked_for_others(client, broker, command):
+    """`Queue.cpp:consume`, `SessionAdapter.cpp`: until it lets go of it."""
+    other = Client(broker)
+    other.do(c.QueueDeclare("mine", exclusive=True))
+    for queue in ("taken", "used"):
+        other.do(c.QueueDeclare(queue))
+        other.do(c.MessageSubscribe(queue, queue, 0, 0, exclusive=queue == "taken"))
+    client.do(command)
+    assert client.codes() == [ErrorCode.RESOURCE_LOCKED]
+    for queue in ("taken", "used"):
+        other.do(c.MessageCancel(queue))
+    client.session = client.attach(b"again")
+    client.do(c.MessageSubscribe("taken", "d", 0, 0, exclusive=True))
+    assert len(client.codes()) == 1
+
+
+def test_a_session_s_name_is_a_user_s_on_every_connection(client, broker):
+    """`SessionManager.cpp:attach`, `ServerConnectionDelegate.java`: busy, until it is detached."""
+    second, named = Client(broker), client.session.name
+    session = second.attach(named)
+    assert not session.attached
+    assert second.of(SessionDetached)[-1].code == DetachCode.SESSION_BUSY
+    assert client.session.attached
+    client.session.detach()
+    client.rest()
+    assert second.attach(named).attached
 
 
 def test_queries_tell_what_is_there(client):

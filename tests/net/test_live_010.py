@@ -48,13 +48,13 @@ def dial(broker):
         yield connect
 
 
-def opening():
+def opening(name=b"s"):
     """All that a client says until it has a session and a queue, and one message in it."""
     return [
         ProtocolHeader(),
         *[control_frame(0, one) for one in (
             k.ConnectionStartOk({}, "ANONYMOUS", b"", "en_US"), k.ConnectionTuneOk(100, 65535, 0),
-            k.ConnectionOpen("/"), k.SessionAttach(b"s"), k.SessionCommandPoint(0, 0),
+            k.ConnectionOpen("/"), k.SessionAttach(name), k.SessionCommandPoint(0, 0),
         )],
         *frames_of(0, QueueDeclare("q")),
         *frames_of(0, MessageTransfer("", sync=True),
@@ -194,7 +194,7 @@ def test_a_victim_beside_attackers_loses_nothing_and_they_get_their_codes(broker
             frames = [fuzz_frames.damaged(chooser, fuzz_frames.AMQP_0_10)]
         client = dial()
         with contextlib.suppress(OSError):
-            for octets in [*map(encode_item, opening()[:6]), *frames]:
+            for octets in [*map(encode_item, opening(b"%d" % number)[:6]), *frames]:
                 client.sendall(octets)
                 broker.wait(0)
         if not damaged:

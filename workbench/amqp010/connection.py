@@ -48,6 +48,7 @@ from .frame import (
     Frame,
     Headers,
     ProtocolHeader,
+    SegmentType,
     WireItem,
     control_frame,
     frames_of,
@@ -241,6 +242,10 @@ class Connection:
             return self._take_header(item)
         if self.state is ConnectionState.CLOSE_SENT:
             return self._take_late(item)
+        if self.opened and item.segment_type != SegmentType.CONTROL:
+            session = self.channels.get(item.channel)
+            if session is None or not session.hears:
+                return []  # As Qpid C++ does: who detached a session may not know of it yet.
         try:
             found = self._assembler.add(item)
         except DecodeError as error:
@@ -403,9 +408,7 @@ class Connection:
     def _take_command(self, found: Assembled) -> list[Event]:
         if not self.opened:
             return self._early(found.method.NAME)
-        session = self.channels.get(found.channel)
-        # As Qpid C++ does: whoever detached a session may not know of it yet.
-        return [] if session is None else session.take_command(found)
+        return self.channels[found.channel].take_command(found)
 
     def _take_session_control(self, channel: int, control: Control) -> list[Event]:
         if not self.opened:

@@ -143,6 +143,11 @@ class Session:
         """Commands may be sent."""
         return "S:frame" in SESSION_TABLE[self.state]
 
+    @property
+    def hears(self) -> bool:
+        """Commands that come are heard."""
+        return "R:frame" in SESSION_TABLE[self.state]
+
     def attach(self) -> None:
         """Attaches the session, and says from which id this end counts."""
         self._say(SessionAttach(self.name))
@@ -278,9 +283,9 @@ class Session:
         step = f"R:{control.NAME}"
         table = SESSION_TABLE[self.state]
         named = isinstance(control, SessionAttached | SessionDetach | SessionDetached)
-        if (step if named else "R:frame") not in table:
-            return []  # this end has left, or it is an answer to nothing
-        if isinstance(control, SessionAttached | SessionDetach) and control.name != self.name:
+        due = step in table if named else self.hears
+        other = isinstance(control, SessionAttached | SessionDetach) and control.name != self.name
+        if other and (due or self.hears):
             return [
                 self._violated(
                     ErrorCode.INVALID_ARGUMENT,
@@ -289,6 +294,8 @@ class Session:
                     control,
                 )
             ]
+        if not due:
+            return []  # this end has left, or it is an answer to nothing
         if named:
             self.state = table[step]
         match control:
@@ -303,6 +310,8 @@ class Session:
                 return self._take_completed(control, commands or SequenceSet(), wanted)
             case SessionKnownCompleted(commands=commands):
                 return self._take_known(control, commands or SequenceSet())
+            case SessionConfirmed(commands=commands) | SessionExpected(commands=commands):
+                return self._take_place(control, commands or SequenceSet())
             case SessionFlush() | SessionRequestTimeout():
                 return [Ready(self, control)]
             case SessionGap():
@@ -314,8 +323,6 @@ class Session:
         """Counts a command, and works what concerns the session itself into the state."""
         command = found.method
         assert isinstance(command, Command)
-        if "R:frame" not in SESSION_TABLE[self.state]:
-            return []
         if self.received is None:
             why = f"{command.NAME} came before session.command-point, so it has no id"
             return [self._violated(ErrorCode.ILLEGAL_STATE, why, command)]
@@ -324,6 +331,10 @@ class Session:
         self.received_incomplete.add(number, number)
         if command.sync:
             self._told_at_once.add(number)
+        is_message = found.headers is not None or found.payload is not None
+        if is_message and not isinstance(command, MessageTransfer):
+            why = f"{command.NAME} comes with a header or a body; legal: message.transfer alone"
+            return [self._violated(ErrorCode.INTERNAL_ERROR, why, command, number)]
         match command:
             case ExecutionSync():
                 if len(self.pending_syncs) == MOST_SYNCS:
@@ -355,6 +366,8 @@ class Session:
         match event:
             case Ready(control=SessionFlush() as flush):
                 self._answer_flush(flush)
+            case Ready(control=SessionExpected()):
+                self._point()
             case Ready():
                 self._control(SessionTimeout(0))  # a session is not kept beyond its attachment
             case SessionDetaching():
@@ -468,6 +481,21 @@ class Session:
                 if moved is not None:
                     moved[0].credit.move(moved[1])
         return [CommandsCompleted(self, tuple(ranges), wanted)]
+
+    def _take_place(
+        self, control: SessionConfirmed | SessionExpected, commands: SequenceSet
+    ) -> list[Event]:
+        """What the peer has of this end's commands, or wants next: none is kept to be resent."""
+        try:
+            told = self._within(commands, self.sent + 1, control)
+        except _BeyondError as beyond:
+            return [self._violated(ErrorCode.INVALID_ARGUMENT, str(beyond), control)]
+        if isinstance(control, SessionConfirmed):
+            return []
+        if told and told[0][0] < self.sent:
+            why = f"session.expected names command {commands.ranges[0][0]}: none is sent again"
+            return [self._violated(ErrorCode.INVALID_ARGUMENT, why, control)]
+        return [Ready(self, control)]
 
     def _take_known(self, control: Control, commands: SequenceSet) -> list[Event]:
         try:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from workbench.amqp010.connection import Connection, ConnectionSettings
-from workbench.amqp010.errors import CloseCode, DecodeError
+from workbench.amqp010.errors import CloseCode, DecodeError, DetachCode
 from workbench.amqp010.events import (
     CommandReceived,
     CommandsCompleted,
@@ -117,6 +117,8 @@ class QpidConnection:
 
     def _handle(self, event: Event) -> None:
         match event:
+            case SessionAttaching(session=session) if self._busy(session):
+                session.detached(DetachCode.SESSION_BUSY)
             case SessionAttaching(session=session):
                 self.sessions[session] = QpidSession(session, self)
                 self.amqp.answer(event)
@@ -131,6 +133,15 @@ class QpidConnection:
                 self.sessions[session].completed()
             case _:
                 self.amqp.answer(event)
+
+    def _busy(self, session: Session) -> bool:
+        """Whether the user has a session of this name on another connection."""
+        return any(
+            one.name == session.name
+            for other in self.broker.connections.values()
+            if isinstance(other, QpidConnection) and other.amqp.user == self.amqp.user
+            for one in other.sessions
+        )
 
     # -- the rest -------------------------------------------------------------------------------
 

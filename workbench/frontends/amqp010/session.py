@@ -29,9 +29,9 @@ from workbench.amqp010.structs import (
 from workbench.amqp010.values import SequenceSet
 from workbench.broker import Broker
 from workbench.broker.queue_process import LocalQueueProcess, QueueProcess
-from workbench.broker.routing import ALTERNATE, Binding, RoutingError
+from workbench.broker.routing import ALTERNATE, TYPES, Binding, RoutingError
 from workbench.broker.unconfirmed import Outcome, Refused
-from workbench.broker.virtual_host import QueueLockedError, Terms
+from workbench.broker.virtual_host import QueueInUseError, QueueLockedError, Terms
 from workbench.frontends.broker_j import overfull
 from workbench.presets.qpid import BrokerJ, QpidCpp
 from workbench.queues import (
@@ -54,6 +54,7 @@ if TYPE_CHECKING:
 
 DEFAULTS = QpidCpp()
 PRODUCER = ""  # the destination by which Broker-J means whoever publishes on the session
+RESERVED = ("amq.", "qpid.")
 REASONS = {
     "not-found": ErrorCode.NOT_FOUND,
     "precondition-failed": ErrorCode.NOT_ALLOWED,
@@ -182,7 +183,7 @@ class QpidSession:
         except RoutingError as error:
             code = REASONS.get(error.reason, ErrorCode.INTERNAL_ERROR)
             raise CommandError(code, str(error)) from None
-        except QueueLockedError as error:
+        except (QueueLockedError, QueueInUseError) as error:
             raise CommandError(ErrorCode.RESOURCE_LOCKED, str(error)) from None
         except QueueArgumentError as error:
             raise CommandError(ErrorCode.INVALID_ARGUMENT, str(error)) from None
@@ -298,6 +299,7 @@ class QpidSession:
             )
         self._made += 1
         name = f"{self._owner.name}/{self.session.channel}/{subscription.destination}/{self._made}"
+        self._vhost.claim(queue, name, exclusive=command.exclusive)
         subscriber = Subscriber(name, subscription, queue, self)
         self.subscribers[subscription.destination] = subscriber
 
@@ -370,7 +372,9 @@ class QpidSession:
             return
         name = command.queue or self._vhost.generated_name("qpid.")
         if name in self._vhost.queues:
-            self._queue(name)  # arguments are not compared, as in Qpid C++
+            queue = self._queue(name)  # arguments are not compared, as in Qpid C++
+            if command.exclusive and self._vhost.terms[name].owner is None:
+                self._refuse_owner(queue)
             return
         self._no_alternate(command.alternate_exchange)
         arguments = dict(command.arguments or {})
@@ -383,6 +387,16 @@ class QpidSession:
         )
         thresholds = thresholds_of(self._owner.broker.preset, arguments)
         declare_queue(self._owner.broker, name, thresholds, terms)
+
+    def _refuse_owner(self, queue: QueueProcess) -> None:
+        if queue.queue.consumers():
+            why = f"Cannot grant exclusive access to queue {queue.name}"
+            raise CommandError(ErrorCode.RESOURCE_LOCKED, why)
+        raise CommandError(
+            ErrorCode.NOT_IMPLEMENTED,
+            f"queue {queue.name} is there, and shared: that it becomes exclusive is not offered"
+            " here; legal: exclusive as it is made",
+        )
 
     def _delete_queue(self, command: c.QueueDelete) -> None:
         queue = self._queue(command.queue)
@@ -413,21 +427,35 @@ class QpidSession:
     # -- exchanges ------------------------------------------------------------------------------
 
     def _declare_exchange(self, command: c.ExchangeDeclare) -> None:
-        name = command.exchange or ""
-        if command.passive:
-            self._vhost.exchange(name)
+        name, kind = command.exchange or "", command.type or ""
+        if not command.passive and name.startswith(RESERVED):
+            raise CommandError(
+                ErrorCode.NOT_ALLOWED,
+                f"exchange names that begin with {' or '.join(RESERVED)} are reserved: {name}",
+            )
+        there = self._vhost.routing.exchanges.get(name)
+        if there is not None and kind not in ("", there.type):
+            raise CommandError(
+                ErrorCode.NOT_ALLOWED, f"exchange {name} is of type {there.type}, not {kind}"
+            )
+        if there is not None or command.passive:
+            self._vhost.exchange(name)  # all else is not compared, as in Qpid C++
             return
         self._no_alternate(command.alternate_exchange)
+        if kind not in TYPES:
+            raise CommandError(
+                ErrorCode.NOT_FOUND, f"no exchange type {kind!r}; there are: {', '.join(TYPES)}"
+            )
         self._vhost.routing.declare(
             name,
-            command.type or "direct",
+            kind,
             durable=command.durable,
             auto_delete=command.auto_delete,
             arguments={k: v for k, v in (command.arguments or {}).items() if k != ALTERNATE},
         )
 
     def _delete_exchange(self, command: c.ExchangeDelete) -> None:
-        name = command.exchange or ""
+        name = self._not_default(command.exchange)
         if name not in self._vhost.routing.exchanges:
             raise CommandError(ErrorCode.NOT_FOUND, f"Exchange not found: {name}")
         self._vhost.routing.delete(name)
@@ -443,7 +471,7 @@ class QpidSession:
     def _binding(self, command: c.ExchangeBind | c.ExchangeUnbind) -> Binding:
         arguments = command.arguments if isinstance(command, c.ExchangeBind) else None
         return Binding(
-            command.exchange or "",
+            self._vhost.exchange(self._not_default(command.exchange)).name,
             self._queue(command.queue).name,
             key=command.binding_key or "",
             arguments=tuple(sorted((arguments or {}).items())),
@@ -451,6 +479,14 @@ class QpidSession:
 
     def _bind(self, command: c.ExchangeBind) -> None:
         self._vhost.routing.bind(self._binding(command))
+
+    def _not_default(self, exchange: str | None) -> str:
+        if not exchange:
+            raise CommandError(
+                ErrorCode.INVALID_ARGUMENT,
+                "the default exchange is neither deleted nor bound; legal: another one's name",
+            )
+        return exchange
 
     def _unbind(self, command: c.ExchangeUnbind) -> None:
         named = self._binding(command)

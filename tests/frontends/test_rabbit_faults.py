@@ -13,6 +13,7 @@ import pytest
 from msgspec import structs
 
 from tests.broker.rig import RMQ40, RMQ43, SPEC, RawClient, Rig, data, every_preset, rabbit
+from workbench import presets
 from workbench.amqp10.encoder import encode_value
 from workbench.amqp10.frame import Frame, ProtocolHeader, encode_item
 from workbench.amqp10.framing import FrameReader
@@ -347,6 +348,21 @@ def test_after_its_end_a_session_is_forgotten_at_once(preset) -> None:
     assert len(client.received) == 1
     put(rig, client, begin(), publisher())
     assert [type(item.performative) for item in client.received[1:]] == [Begin, Attach, Flow]
+
+
+@pytest.mark.parametrize(
+    ("asked", "agreed"),
+    [((7, 3), (7, 3)), ((40_000, 70_000),) * 2, ((None, None), (65_535, None))],
+)
+def test_the_article_s_beta_bounds_neither_sessions_nor_links(asked, agreed) -> None:
+    """What a client says comes back: `rabbit_amqp_reader.erl`, `rabbit_amqp_session.erl` there."""
+    rig = rig_of(presets.get("blog2024"))
+    client = rig.connect(Rewriter(Open, channel_max=asked[0]))
+    rig.rest()
+    client.react = lambda events: None
+    put(rig, client, begin(handle_max=asked[1]), channel=agreed[0])
+    assert client.frames(Open)[0].channel_max == agreed[0]
+    assert client.frames(Begin)[0].handle_max == agreed[1]
 
 
 @rabbit

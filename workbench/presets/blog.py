@@ -26,6 +26,13 @@ class Blog2024(RabbitMq40):
     memory_high_watermark: float = other(
         0.4, "RabbitMQ vm_memory_high_watermark: 0.4 up to the article's 4.0.0-beta.6"
     )
+    channel_max: int = other(
+        65535, "rabbit_amqp_reader.erl of the article's 4.0.0-beta.6: whatever the client says"
+    )
+    handle_max: int = other(
+        4294967295,
+        "rabbit_amqp_session.erl of the article's 4.0.0-beta.6: whatever the client says",
+    )
     fsync_us: int = other(
         6300,
         "article: at least 5 ms; its 0-9-1 connection was blocked about 80 times a second, and a"

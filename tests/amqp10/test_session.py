@@ -3,7 +3,7 @@
 import pytest
 
 from tests.amqp10.pair import LinkPair, Pair
-from workbench.amqp10.errors import LocalProtocolError
+from workbench.amqp10.errors import FrameTooLargeError, LocalProtocolError
 from workbench.amqp10.events import (
     FlowReceived,
     LinkAttached,
@@ -215,6 +215,17 @@ def test_handle_max_and_channel_max_bind_this_end():
         ours.attach_receiver("c", "q")
     with pytest.raises(LocalProtocolError, match="channel-max is 0"):
         pair.client.connection.begin()
+
+
+def test_no_attach_is_sent_that_is_larger_than_the_peer_takes():
+    """It has one frame, which cannot be cut [2.7.1]; nothing has changed."""
+    pair, ours, _ = begun(server=ConnectionSettings(max_frame_size=512))
+    with pytest.raises(FrameTooLargeError, match="the peer takes frames of 512"):
+        ours.attach_receiver("x" * 500, "q")
+    assert ours.links == [] and ours.handles == {}
+    link = ours.attach_receiver("x" * 350, "q")
+    pair.pump()
+    assert link.attached
 
 
 def test_attach_numbers_count_attaches_of_a_name_and_direction():

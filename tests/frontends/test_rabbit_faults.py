@@ -350,6 +350,33 @@ def test_after_its_end_a_session_is_forgotten_at_once(preset) -> None:
     assert [type(item.performative) for item in client.received[1:]] == [Begin, Attach, Flow]
 
 
+LONG = {"name": "r" * 500, "source": Source(address="q"), "target": Target(address="r")}
+
+
+@pytest.mark.parametrize(
+    ("preset", "source", "sent"),
+    [(SPEC, "q", False), (SPEC, None, False), (RMQ40, "q", True), (RMQ43, "q", True)],
+    ids=["yes", "no", "rmq4.0", "rmq4.3"],
+)
+def test_an_answer_above_what_the_client_takes_ends_its_session(preset, source, sent) -> None:
+    """frame-size-too-small [2.8.15]; RabbitMQ measures nothing (`rabbit_amqp_writer.erl`)."""
+    rig = Rig(preset)
+    rig.broker.declare("q")
+    client = rig.connect(Rewriter(Open, max_frame_size=512))
+    rig.rest()
+    client.react = lambda events: None
+    attach = Attach(handle=0, role=Role.RECEIVER, **LONG | {"source": Source(address=source)})
+    put(rig, client, begin(), attach)
+    assert (max(len(encode_item(one)) for one in client.received) > 512) is sent
+    if not sent:
+        assert client.frames(Attach) == []
+        assert client.frames(End)[0].error.condition == "amqp:frame-size-too-small"
+        assert rig.queue().consumers() == ()
+        short = Attach(handle=0, role=Role.RECEIVER, **LONG | {"name": "r"})
+        put(rig, client, End(), begin(), short)
+        assert len(client.frames(Attach)) == 1
+
+
 @pytest.mark.parametrize(
     ("asked", "agreed"),
     [((7, 3), (7, 3)), ((40_000, 70_000),) * 2, ((None, None), (65_535, None))],

@@ -16,7 +16,13 @@ from typing import Any, TypeAlias, TypeVar
 
 from msgspec.structs import replace
 
-from workbench.amqp10.errors import ErrorCondition, LocalProtocolError, RemoteProtocolError, Scope
+from workbench.amqp10.errors import (
+    ErrorCondition,
+    FrameTooLargeError,
+    LocalProtocolError,
+    RemoteProtocolError,
+    Scope,
+)
 from workbench.amqp10.events import (
     CloseReceived,
     DeliveriesUpdated,
@@ -51,6 +57,7 @@ from workbench.amqp10.frame import (
 from workbench.amqp10.link import Link
 from workbench.amqp10.outcome import Accepted, Released
 from workbench.amqp10.performatives import (
+    Attach,
     Begin,
     Close,
     Detach,
@@ -696,6 +703,19 @@ class Connection:
         octets = error.description.encode()
         kept = octets[: max(0, len(octets) - over - len(CUT))].decode(errors="ignore")
         return replace(frame, error=replace(error, description=kept + CUT))
+
+    def check_size(self, frame: Attach) -> None:
+        """Raises an error if an attach is larger than the peer takes.
+
+        Raises:
+            FrameTooLargeError: it is.
+        """
+        octets = FRAME_HEADER_SIZE + frame.size()
+        if self.settings.measures and octets > self.remote_max_frame_size:
+            raise FrameTooLargeError(
+                f"the attach of link {frame.name[:40]} has {octets} octets; the peer takes frames"
+                f" of {self.remote_max_frame_size}"
+            )
 
     def emit_item(self, item: WireItem) -> None:
         """Sends an item that concerns no session."""

@@ -71,6 +71,10 @@ class LocalProtocolError(AmqpError):
     """This side asked for something that is not legal; nothing was sent and nothing changed."""
 
 
+class FrameTooLargeError(LocalProtocolError):
+    """A frame that cannot be cut would be larger than the peer takes [2.7.1]."""
+
+
 class RemoteProtocolError(AmqpError):
     """The peer broke a rule.
 

@@ -279,6 +279,7 @@ class Link:
             desired_capabilities=terms.desired_capabilities,
             properties=None if terms.properties is None else dict(terms.properties),
         )
+        session.connection.check_size(attach)
         if self.state is LinkState.DETACHED:
             session.register(self)  # type: ignore[arg-type]
         self.state = state

@@ -51,6 +51,7 @@ class ConnectionSettings:
             the peer's header.
         steals_links: an attach of a name that is attached already takes the link over, and the
             older attachment ends [2.6.1]. Without it the two stand side by side.
+        measures: an attach above the peer's max-frame-size is not sent [2.7.1].
         properties: told in the open.
         offered_capabilities: told in the open.
         desired_capabilities: told in the open.
@@ -63,6 +64,7 @@ class ConnectionSettings:
     idle_time_out_ms: int | None = None
     pipeline_open: bool = True
     steals_links: bool = True
+    measures: bool = True
     properties: Mapping[Any, Any] | None = None
     offered_capabilities: tuple[str, ...] | None = None
     desired_capabilities: tuple[str, ...] | None = None

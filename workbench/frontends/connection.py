@@ -13,7 +13,7 @@ from typing import TypeAlias
 from msgspec.structs import replace
 
 from workbench.amqp10.connection import Connection
-from workbench.amqp10.errors import DecodeError, ErrorCondition
+from workbench.amqp10.errors import DecodeError, ErrorCondition, FrameTooLargeError
 from workbench.amqp10.events import (
     DeliveriesUpdated,
     DeliveryAborted,
@@ -284,7 +284,14 @@ class BrokerConnection:
     # -- attaching ------------------------------------------------------------------------------
 
     def _attach(self, link: SenderLink | ReceiverLink) -> None:
-        """Answer a client's attach: with a host for the link, or with a refusal."""
+        """Answer a client's attach; one that takes no frame of that size loses its session."""
+        try:
+            self._answer_attach(link)
+        except FrameTooLargeError as error:
+            self.crashed(link.session, str(error), ErrorCondition.FRAME_SIZE_TOO_SMALL)
+
+    def _answer_attach(self, link: SenderLink | ReceiverLink) -> None:
+        """Answer it with a host for the link, or with a refusal."""
         try:
             if self._policy.has_management and is_management(link):
                 host = self._pairs.attach(link, self._policy.out(link.session))

@@ -240,9 +240,14 @@ class RabbitPolicy(SessionPolicy):
         self._outs: dict[Session, OutgoingPending] = {}
 
     def settings(self) -> ConnectionSettings:
-        """A heartbeat of 0 is told; links are known by their handles alone (`handle_attach`)."""
+        """A heartbeat of 0 is told; links are known by their handles alone (`handle_attach`).
+
+        No frame is measured before it is sent (`rabbit_amqp_writer.erl`).
+        """
         idle_ms = self.preset.idle_time_out_ms
-        return dataclasses.replace(super().settings(), idle_time_out_ms=idle_ms, steals_links=False)
+        return dataclasses.replace(
+            super().settings(), idle_time_out_ms=idle_ms, steals_links=False, measures=False
+        )
 
     def heard(self, item: WireItem) -> Heard:
         """Without the fields that RabbitMQ does not look at; a delivery goes on as it began."""

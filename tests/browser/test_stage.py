@@ -71,6 +71,26 @@ COLLISIONS = """() => {
 }"""  # noqa: E501
 
 
+# Discs that lie on a box, and numbers that are drawn under a disc, at every moment of a run.
+COVERED = """() => {
+  const found = new Set(), looks = 80;
+  let discs = false;
+  for (let look = 0; look < looks; look++) {
+    stage.seek(stage.scene.ends * look / (looks - 1));
+    const svg = stage.el.querySelector(".wst-picture"), all = [...svg.querySelectorAll("circle.disc")];
+    const boxes = [...svg.querySelectorAll("rect.node")].map((one) => one.getBoundingClientRect());
+    const numbers = [...svg.querySelectorAll("text.c-on")].map((one) => [one, one.getBoundingClientRect()]);
+    for (const disc of all) {
+      const q = disc.getBoundingClientRect(), meet = (p, by) => Math.min(p.right, q.right) > Math.max(p.left, q.left) + by && Math.min(p.bottom, q.bottom) > Math.max(p.top, q.top) + by;
+      discs = true;
+      if (boxes.some((p) => meet(p, 0))) found.add("disc on a box");
+      for (const [text, p] of numbers) if (meet(p, 1) && text.compareDocumentPosition(disc) & 4) found.add("number under a disc");
+    }
+  }
+  return { discs, found: [...found] };
+}"""  # noqa: E501
+
+
 # What is cut off, at a step of a run, of the line of time, of the formula and of the tabs.
 CUT_OFF = """() => {
   const found = {}, own = stage.el.getBoundingClientRect();
@@ -261,6 +281,15 @@ def test_what_blocks_a_client_in_a_chain_is_never_under_the_reader(opened):
     assert page.locator(".wst-picture").get_by_text("blocked: alarm").count() == 2
     under = [one for one in page.evaluate(COLLISIONS) if one.startswith("under a box")]
     assert under == []
+
+
+def test_discs_on_a_short_socket_hide_no_box_and_no_number(opened):
+    """Two boxes of a chain that ends at the store stand near each other on a small screen."""
+    given = {"service_us": 0, "store_credit": 24, "store_more_after": 4, "pause_us": 50}
+    page = opened(
+        scenes.scene(run("chain", "rmq3.5.5", given).then("publish", count=30)), width=720
+    )
+    assert page.evaluate(COVERED) == {"discs": True, "found": []}
 
 
 @pytest.mark.parametrize("width", [830, 640])

@@ -907,15 +907,19 @@ function chain(view) {
       if (!a || !b) continue;
       const x1 = a.x + a.w - 2, x2 = b.x + 2, yb = b.y + b.h / 2, ya = a.h > pitch * 1.5 ? yb : a.y + a.h / 2, cx = (x2 - x1) * 0.4, own = state.links?.[link2.id] ?? {}, hop = scene.hops?.find((one) => one.link === link2.id), narrow = pitch < 54;
       const bez = (p0, p1, p2, p3, u) => (1 - u) ** 3 * p0 + 3 * (1 - u) ** 2 * u * p1 + 3 * (1 - u) * u * u * p2 + u ** 3 * p3;
-      waysOf[link2.id] = (p) => [bez(x1, x1 + cx, x2 - cx, x2, p), bez(ya, ya, yb, yb, p)];
+      const within = Math.min(0.4, 11 / Math.max(1, x2 - x1));
+      waysOf[link2.id] = (way) => {
+        const p = within + (1 - 2 * within) * way;
+        return [bez(x1, x1 + cx, x2 - cx, x2, p), bez(ya, ya, yb, yb, p)];
+      };
       const named = textWidth(link2.names[0] ?? "", 11);
       if (named) view.labels.take(x1 + 12, ya - 27, x1 + 12 + named, ya - 11);
       kids.push(G({ key: `link ${link2.id}`, ...toggle(view, link2.id, phrase("the-connection")) }, P(`M${x1} ${ya}C${x1 + cx} ${ya} ${x2 - cx} ${yb} ${x2} ${yb}`, "tube", { style: `stroke-width:${narrow ? 16 : 20}` }), link2.names[0] && T(x1 + 12, ya - 15, link2.names[0], "s11 m")));
       (own.waiting ?? []).forEach(([text, t], i) => {
         const x = x2 - 16 - i * 20;
-        if (x <= x1 + 8) return;
+        if (x <= x1 + 11) return;
         marked2.push([x, yb]);
-        kids.push(G({ key: `waits ${link2.id} ${i}` }, C(x, yb, 7.5, `f-${TONES[t % 3]}`), T(x, yb + 4, text, "mid s11 b c-on")));
+        flown.push(G({ key: `waits ${link2.id} ${i}` }, C(x, yb, 7.5, `f-${TONES[t % 3]}`), T(x, yb + 4, text, "mid s11 b c-on")));
       });
       if (hop) {
         const credit = state.hops?.[hop.id]?.credit ?? 0, text = state.hops?.[hop.id]?.text, wide2 = hop.of * (hop.of > 6 ? 8 : 10) + (text ? textWidth(text, 11, 650) + 3 : 0), meet = (scene.links ?? []).filter((one) => one.to === link2.to).length > 1;
@@ -947,9 +951,11 @@ function chain(view) {
       const way = waysOf[one.frame.link];
       if (!way) continue;
       const there = one.frame.way === "there", [x, lane] = way(there ? one.part : 1 - one.part), y = lane + (there ? 0 : 12);
-      const hidden = marked2.some(([a, b]) => Math.abs(a - x) < 12 && Math.abs(b - y) < 15);
+      const hidden = marked2.some(([a, b]) => Math.abs(a - x) < 15 && Math.abs(b - y) < 15);
       if (!hidden && one.frame.text) marked2.push([x, y]);
-      flown.push(frameMark(view, hidden ? { ...one, frame: { ...one.frame, text: "" } } : one, x, y, there, true));
+      const mark = frameMark(view, hidden ? { ...one, frame: { ...one.frame, text: "" } } : one, x, y, there, true);
+      if (hidden) flown.unshift(mark);
+      else flown.push(mark);
     }
   });
   return [kids, flown];

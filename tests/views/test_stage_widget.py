@@ -194,6 +194,12 @@ def test_what_is_typed_in_milliseconds_is_refused_in_milliseconds():
     assert reply["why"] == "slow disk n2 is 5000 ms; legal: 0 to 1000 ms"
 
 
+def test_what_is_typed_is_refused_by_the_name_that_stands_beside_the_field():
+    """Not by the one that it has in code."""
+    reply = act(StageWidget(run("credit")), "grant", -1)
+    assert reply["why"] == "link credit is -1; legal: 0 to 4294967295 messages"
+
+
 def test_a_branch_is_sent_gzipped_and_a_refusal_plainly(racing):
     """What is small needs no packing."""
     sent: list[Any] = []

@@ -16,7 +16,7 @@ from typing import Any
 
 from workbench.languages import has
 from workbench.scenarios.action import ActionError, Value, refusal
-from workbench.scenarios.declare import ActionSpec, Kind, Parameter
+from workbench.scenarios.declare import ActionSpec, Kind, Parameter, ParameterError
 from workbench.scenarios.run import Run
 from workbench.trace.fold import Scope
 from workbench.trace.gates import SENDER_OF
@@ -87,11 +87,17 @@ class Deed:
             return self.spec.name, {**self.given, self.amount: frame_number(value)}
         scale = 1000 if self.amount in IN_MS else 1
         amount = amount_of(self.id, value, scale)
-        if scale > 1 and not 0 <= amount <= self.doc["limit"] * scale:
-            # The scenario would tell microseconds, which are not what was typed.
-            legal = refusal("legal.range", low=0, high=self.doc["limit"], unit=" ms")
-            told = {"name": self.doc["name"], "value": f"{value} ms", "legal": legal}
-            raise ActionError(refusal("value.illegal", **told))
+        parameter = next(one for one in self.spec.parameters if one.name == self.amount)
+        try:
+            parameter.check(amount)
+        except ParameterError:
+            # The scenario would tell the name in code, and microseconds where ms were typed.
+            legal, unit = parameter.legal, ""
+            if scale > 1:
+                unit = " ms"
+                legal = refusal("legal.range", low=0, high=self.doc["limit"], unit=unit)
+            told = {"name": self.doc["name"], "value": f"{value}{unit}", "legal": legal}
+            raise ActionError(refusal("value.illegal", **told)) from None
         return self.spec.name, {**self.given, self.amount: amount}
 
 

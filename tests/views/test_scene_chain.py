@@ -155,3 +155,15 @@ def test_what_a_hand_holds_does_not_wait_in_the_socket() -> None:
     doc, _ = made(closed.then("release", **gate))
     drawn = [frame for frame in doc["branches"][0]["frames"] if frame["path"][-1][1] < 1]
     assert all("waits" in frame for frame in drawn)
+
+
+def test_the_log_tells_processes_of_several_connections_apart() -> None:
+    """In the picture a reader stands in the row of its client; in the log it has a name."""
+    given = {"separate": True, "message_bytes": 0, "credit": 8, "more_after": 4}
+    played = run("chain", "rmq4.3", given)
+    doc, _ = made(played.then("stall").then("publish", count=20))
+    names = [node["name"] for node in doc["nodes"]]
+    assert names.count("reader") > 1
+    who = {step["who"] for step in doc["branches"][0]["steps"]}
+    assert {"the reader of c1", "channel 1 of c1", "channel 1 of c2"} <= who
+    assert who.isdisjoint({"reader", "channel"})

@@ -10,6 +10,7 @@ from __future__ import annotations
 import gzip
 import json
 import re
+from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from importlib import resources
@@ -266,7 +267,10 @@ class Strip:
             if isinstance(picture, QuorumPicture):
                 self.frames += picture.replies()
             self.frames.sort(key=lambda one: one[1]["path"][0][0])
-        named = {node["id"]: str(node["name"]) for node in picture.head()["nodes"]}
+        nodes = picture.head()["nodes"]
+        often = Counter(str(node["name"]) for node in nodes)
+        # Of two boxes of one name it is told whose each is: the reader of c1.
+        named = {one["id"]: str(one["name"]) for one in nodes if often[one["name"]] == 1}
         for step, row in zip(self.steps, rows, strict=True):
             step["who"] = named.get(row.vantage) or process_words(row.vantage)
         self._complete = {flight.row.frame_id: flight.ended for flight in walk.flights}

@@ -83,10 +83,10 @@ export function logLines(steps: Step[], curtain: number, who: string): LogLines 
 
 /** Only what the window shows is in the page. */
 export function log(steps: Step[], { steps: lines, names }: LogLines, now: number, who: string, scrolled: number, zero: number): Kid {
-  const first = Math.max(0, Math.floor(scrolled / ROW) - 4), said = ({ mark, mine, sentence }: Step) => `${mark ? "◆ " : ""}${mine ? "▪ " : ""}${sentence}`, time = widest((steps[steps.length - 1]?.t ?? 0) - zero);
+  const first = Math.max(0, Math.floor(scrolled / ROW) - 4), said = ({ mark, mine, sentence }: Step) => `${mark ? "◆ " : ""}${mine ? "▪ " : ""}${sentence}`, time = widest((steps[steps.length - 1]?.t ?? 0) - zero), named = clamp(Math.ceil(Math.max(...names.map((name) => textWidth(name, 13)))) + 2, 92, 150);
   return [h("div", { key: "filter", class: "wst-filter", role: "group", "aria-label": phrase("show") }, ["", "◆", ...names].map((name) => h("button", { key: name, type: "button", "data-ui": "who", "data-arg": name, "aria-pressed": String(who === name) }, name === "" ? phrase("all") : name === "◆" ? phrase("interesting") : name)), h("span", {}, phrase("lines", { lines: lines.length }))),
     h("div", { key: "log", class: "wst-log", style: `height:${lines.length * ROW}px` }, lines.slice(first, first + 22).map((i, n) => h("button", { key: i, type: "button", class: i === now ? "now" : "", "data-ui": "step", "data-arg": i, style: `top:${(first + n) * ROW}px`, "aria-current": i === now ? "step" : null },
-      h("span", { class: "t", style: `width:${time}px` }, ms(Math.max(0, steps[i].t - zero))), h("span", { class: "who" }, steps[i].who ?? ""), h("span", { class: "said", title: steps[i].sentence ?? null }, said(steps[i])))))];
+      h("span", { class: "t", style: `width:${time}px` }, ms(Math.max(0, steps[i].t - zero))), h("span", { class: "who", style: `width:${named}px` }, steps[i].who ?? ""), h("span", { class: "said", title: steps[i].sentence ?? null }, said(steps[i])))))];
 }
 
 /** How far down the line of a step, or the next after it, stands. */

@@ -218,6 +218,8 @@ def test_one_end_is_enough_to_end(flag):
     assert not reassembler.conversations[0].ended
     talk.feed(1, b"", flag | ACK)
     assert reassembler.conversations[0].ended
+    Talk(reassembler, 500, BROKER, CLIENT, packets=7).feed(0, b"", flag | ACK)
+    assert reassembler.conversations[0].ended_by == (CLIENT, 2)
 
 
 @st.composite

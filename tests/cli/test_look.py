@@ -206,6 +206,22 @@ def test_an_end_that_does_not_read_is_told(repo):
     assert "stalled until that end reads" in "\n".join(told.text())
 
 
+def test_an_end_without_a_word_is_told_and_how_long_the_other_was_silent(repo):
+    """RabbitMQ says nothing when heartbeats are missed, or when its reader has failed.
+
+    The notes of the capture tell what was done: E7 and E8 stop the reader, E19 has no right to
+    come in, E24 speaks another version, E25 agrees on a heartbeat of a second and is silent.
+    """
+    told = workbench.look(repo / "data/captures/amqp091/rmq43_e1_amqp091_errors.pcapng").story
+    dropped = [line for line in told.wrong if " without a close" in line]
+    by_broker = [line.partition(":")[0] for line in dropped if "the broker ended it" in line]
+    assert by_broker == ["c7", "c8", "c19", "c20", "c21", "c22", "c23", "c24", "c25"]
+    assert [line for line in dropped if "nothing had come" in line] == [
+        "c25: the broker ended it at 26.772 s without a close; nothing had come for 3.0 s, with a"
+        " heartbeat every 1 s"
+    ]
+
+
 def test_a_file_whose_name_is_no_text_is_read_and_written_like_others(
     capture, tmp_path, monkeypatch
 ):

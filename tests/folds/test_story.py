@@ -496,6 +496,23 @@ def test_what_held_a_connection_is_told_of_its_channels_too():
     assert channel.advice == "Nothing held it but what held its connection: see c1 published."
 
 
+def test_a_peer_that_hears_nothing_for_its_idle_time_out_has_a_reason_to_go():
+    """Where octets are missing the close may be among them, and nothing is said."""
+    rows = import_capture(CAPTURES / "rmq43_b_consumer_credit.pcapng").rows
+    begun = [row for row in rows if row.kind != "close"]
+    (opened,) = (row for row in rows if row.kind == "open" and row.from_peer == "broker")
+    patience_us = 1_000 * opened.fields["idle_time_out"]
+    latest_us = max(row.t_us for row in begun if row.from_peer == "client")
+    for after_us, words in ((patience_us, "; nothing had come for"), (patience_us - 1, " close")):
+        ended = Packets(ended={"c1": (latest_us + after_us, "broker")})
+        (line,) = story(begun, ended).wrong
+        assert line.startswith("c1: the broker ended it at ")
+        assert words in line
+        assert line.endswith(" close") == (words == " close")
+        assert story(rows, ended).wrong == ()
+        assert story([*begun[:-1], without(begun[-1])], ended).wrong == ()
+
+
 def test_errors_are_told_in_the_words_of_who_told_them():
     """Replies to a client's mistakes; a good-bye is none."""
     rows = import_capture(CAPTURES / "amqp091" / "rmq43_e1_amqp091_errors.pcapng").rows

@@ -275,7 +275,7 @@ class AmqpConnection:
         guess = self._client or max(conversation.ends, key=lambda end: end[-2:])
         client_first = first.direction.source == guess
         client, broker = (first, second) if client_first else (second, first)
-        ended_us = conversation.last_us if conversation.ended else None
+        ended_by, ended_us = conversation.ended_by or (None, None)
         report = ConnectionReport(
             name=self.name,
             client=endpoint_text(client.direction.source),
@@ -284,7 +284,8 @@ class AmqpConnection:
             imported=self._decoder is not None,
             first_us=conversation.first_us,
             last_us=conversation.last_us,
-            ended=conversation.ended,
+            ended_by=None if ended_by is None else CLIENT if ended_by == guess else BROKER,
+            ended_us=ended_us,
             from_client=client.report(ended_us),
             from_broker=broker.report(ended_us),
             assumptions=list(self._assumptions),

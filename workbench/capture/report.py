@@ -119,7 +119,8 @@ class ConnectionReport:
             ``unknown`` if the capture has too little of it.
         imported: frames of it are in the trace.
         first_us, last_us: packet times, microseconds since the Unix epoch.
-        ended: one of its ends has closed or reset it (FIN, RST).
+        ended_by: who was first to close or reset it (FIN, RST): `client` or `broker`; None: nobody.
+        ended_us: when.
         assumptions: what was taken to be so without proof.
         guessed: that of them which says who the client is, if the ports alone tell; else empty.
         problems: damage found in it, with stream offsets.
@@ -133,7 +134,8 @@ class ConnectionReport:
     imported: bool = False
     first_us: int = 0
     last_us: int = 0
-    ended: bool = False
+    ended_by: str | None = None
+    ended_us: int | None = None
     from_client: DirectionReport = field(default_factory=DirectionReport)
     from_broker: DirectionReport = field(default_factory=DirectionReport)
     links: list[LinkReport] = field(default_factory=list)
@@ -207,12 +209,16 @@ class CaptureReport:
     @property
     def still_open(self) -> frozenset[str]:
         """Names of the connections that nobody had ended when the capture did."""
-        return frozenset(one.name for one in self.imported if not one.ended)
+        return frozenset(one.name for one in self.imported if one.ended_by is None)
 
     @property
-    def ended(self) -> dict[str, int]:
-        """When the other connections were closed or reset, microseconds since the capture began."""
-        return {one.name: one.last_us - self.begun_us for one in self.imported if one.ended}
+    def ended(self) -> dict[str, tuple[int, str]]:
+        """When the others were closed or reset, microseconds since the capture began; by whom."""
+        return {
+            one.name: (one.ended_us - self.begun_us, one.ended_by)
+            for one in self.imported
+            if one.ended_by is not None and one.ended_us is not None
+        }
 
     @property
     def without_room(self) -> dict[tuple[str, str], list[tuple[int, int | None]]]:

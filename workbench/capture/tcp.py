@@ -127,6 +127,7 @@ class Conversation:
         number: from 1, in order of the first packet.
         first_us, last_us: packet times, microseconds since the epoch.
         opened_by: the end that sent the SYN; None when the capture begins later.
+        ended_by: the end that was first to send FIN or RST, and when; None before.
         directions: the stream of the end that was seen first, then the other's.
     """
 
@@ -135,7 +136,7 @@ class Conversation:
     last_us: int
     ends: tuple[bytes, bytes]
     opened_by: bytes | None = None
-    reset: bool = False
+    ended_by: tuple[bytes, int] | None = None
     held: list[StreamSegment] = field(default_factory=list)
     held_octets: int = 0
     directions: tuple[Direction, Direction] = field(init=False)
@@ -145,8 +146,8 @@ class Conversation:
 
     @property
     def ended(self) -> bool:
-        """An end has sent FIN or RST: nobody waits on it any more."""
-        return self.reset or any(side.finished for side in self.directions)
+        """Nobody waits on it any more."""
+        return self.ended_by is not None
 
     @property
     def incomplete(self) -> bool:
@@ -213,8 +214,8 @@ class Reassembler:
             self._acknowledged(other, ack, extra, t_us, packet)
         if flags & FIN:
             direction.finished = True
-        if flags & RST:
-            conversation.reset = True
+        if flags & (FIN | RST) and conversation.ended_by is None:
+            conversation.ended_by = source, t_us
         if first.waiting or second.waiting or conversation.held or first.acks or second.acks:
             return self._hold(conversation, ready)
         return ready

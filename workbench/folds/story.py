@@ -26,7 +26,7 @@ from .summary import LinkSummary, summaries
 from .vantage import LinkKey, percentile, value
 from .violations import violations
 from .windows import directions
-from .wrong import Wrong, wrong
+from .wrong import Wrong, dropped, wrong
 
 __all__ = ["BrakeSum", "Interval", "LinkStory", "Packets", "Story", "story", "story_in_parts"]
 
@@ -218,14 +218,14 @@ class Packets:
         until_us: when the capture ended, microseconds since the run's start.
         still_open: connections that nobody had closed then. What held a sender of theirs had held
             it up to that moment, and of others to their last row, or until they were `ended`.
-        ended: when each of the others was closed or reset.
+        ended: when each of the others was closed or reset, and which peer was the first to do so.
         without_room: by connection and peer when the other end had no room for what it sends: from
             when to when; None: to the end.
     """
 
     until_us: int = 0
     still_open: Set[str] = frozenset()
-    ended: Mapping[str, int] = field(default_factory=dict)
+    ended: Mapping[str, tuple[int, str]] = field(default_factory=dict)
     without_room: Mapping[tuple[str, str], Sequence[tuple[int, int | None]]] = field(
         default_factory=dict
     )
@@ -258,7 +258,7 @@ def story_in_parts(parts: Iterable[Sequence[Row]], packets: Packets, last_us: in
         known = replace(packets, still_open=packets.still_open | _still_open(rows))
         stalled, broken = _stalled(rows, known.still_open, end_us), violations(rows)
         links += _links(rows, stalled, broken, known, end_us)
-        problems += wrong(rows, broken)
+        problems += [*wrong(rows, broken), *dropped(rows, packets.ended)]
         if not untold and not any(link.intervals for link in links):
             untold = _untold(rows)
         unnamed = unnamed or (not links and any(map(_is_unnamed, rows)))
@@ -366,7 +366,7 @@ def _links(
             NO_ROOM: no_room.get((key.connection, key.link_sender), []),
         }
         still_open = key.connection in packets.still_open
-        ended_us = packets.ended.get(str(key.connection))
+        ended_us, _ = packets.ended.get(str(key.connection), (None, None))
         could_not = [
             _interval(
                 what, span, lasts, end_us, still_open=still_open, ended_us=ended_us,

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from workbench.trace.schema import SENT, Row
-from workbench.trace.words import times
+from workbench.trace.schema import LOSSES, SENT, Row
+from workbench.trace.words import duration, times
 
 from .vantage import LinkKey
 
-__all__ = ["Wrong", "wrong"]
+__all__ = ["Wrong", "dropped", "wrong"]
 
+CLOSES = frozenset({"close", "connection.close"})
+"""With which an end says that it goes."""
 GOOD = 200
 """The reply code of an end without an error [0-9-1: 1.2, reply-success]."""
 
@@ -38,6 +40,40 @@ def wrong(rows: Sequence[Row], broken: Sequence[Mapping[str, Any]]) -> list[Wron
         broken: its violations.
     """
     return [*_errors(rows), *_rules(broken)]
+
+
+def dropped(rows: Sequence[Row], ended: Mapping[str, tuple[int, str]]) -> Iterator[Wrong]:
+    """Connections that a peer ended without a word, and how long the other had been silent.
+
+    Args:
+        rows: all rows of some connections, in order.
+        ended: by connection when one end was the first to close or reset it, and which.
+    """
+    its: dict[str, list[Row]] = {}
+    for row in rows:
+        if row.connection in ended:
+            its.setdefault(row.connection, []).append(row)
+    for name, found in its.items():
+        ended_us, peer = ended[name]
+        if any(row.kind in CLOSES or row.event in LOSSES for row in found):
+            continue
+        text = f"{name}: the {peer} ended it at {ended_us / 1e6:,.3f} s without a close"
+        heard = [row.t_us for row in found if row.from_peer not in (None, peer)]
+        silent_us, most = ended_us - max(heard, default=0), _patience(found, peer)
+        if most is not None and silent_us >= most[0]:
+            text += f"; nothing had come for {duration(silent_us)}, {most[1]}"
+        yield Wrong(False, found[-1].seq, text)
+
+
+def _patience(rows: Iterable[Row], peer: str) -> tuple[int, str] | None:
+    """How long a peer bears silence, in microseconds, and what was agreed; None if for ever."""
+    for row in rows:
+        interval, most = row.fields.get("heartbeat"), row.fields.get("idle_time_out")
+        if row.kind.endswith("tune-ok") and interval:  # two of them [0-9-1: 4.2.7]
+            return 2_000_000 * interval, f"with a heartbeat every {interval} s"
+        if row.kind == "open" and row.from_peer == peer and most:
+            return 1_000 * most, f"with an idle-time-out of {duration(1_000 * most)}"
+    return None
 
 
 def _errors(rows: Sequence[Row]) -> Iterator[Wrong]:

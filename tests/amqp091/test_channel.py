@@ -104,6 +104,16 @@ SCRIPTS = {
         tx rollback                 -> tags 2 3 | unacked 2@a 3@a 4@a | held a=3/0
         ack 4 True                  -> tags 2 3 4
     """,
+    "an acknowledgement in a transaction counts when that is committed": """
+        qos 2; tx select; consume a ->
+        server: deliver a 2         -> held a=2/2 | ledger 2 2
+        client: ack 2 True          -> tags 1 2 | unacked - | held a=2/2
+        tx rollback                 -> unacked 1@a 2@a | held a=2/2
+        ack 1                       -> unacked 2@a | held a=2/2
+        tx commit                   -> unacked 2@a | held a=1/2
+        ack 2; recover              -> held a=1/2
+        tx commit                   -> held a=0/2
+    """,
     "tx and confirm exclude each other": """
         tx select; confirm -> error 406 channel cannot switch from tx to confirm mode
     """,

@@ -206,6 +206,27 @@ def test_an_end_that_does_not_read_is_told(repo):
     assert "stalled until that end reads" in "\n".join(told.text())
 
 
+def test_a_prefetch_is_used_up_until_a_transaction_is_committed(repo):
+    """pika 1.4 and RabbitMQ 3.10.8: two are acknowledged at once, and committed after 0.7 s."""
+    told = workbench.look(repo / "tests" / "capture" / "data" / "transactions.pcap").story
+    assert told.headline == (
+        "The longest stall: 705 ms on c1/2 delivered, from 1.010 s on; blocked by prefetch."
+    )
+    assert told.links[0].more == (
+        "Acknowledged after 344 µs typically, 393 µs at most.",
+        "The limit was 2; it was reached 2 times, for 1.4 s in all.",
+        "An acknowledgement in a transaction counts when that is committed.",
+    )
+
+
+def test_a_prefetch_of_the_whole_channel_counts_all_of_its_consumers(repo):
+    """Three for two consumers, who acknowledge after a second, three times: pika, as before."""
+    told = workbench.look(repo / "tests" / "capture" / "data" / "shared_prefetch.pcap").story
+    assert told.links[0].more[1] == (
+        "The limit was 3; it was reached 6 times by 2 consumers, for 6.2 s in all."
+    )
+
+
 def test_an_end_without_a_word_is_told_and_how_long_the_other_was_silent(repo):
     """RabbitMQ says nothing when heartbeats are missed, or when its reader has failed.
 

@@ -1078,6 +1078,31 @@ def test_a_transaction_takes_effect_at_its_commit() -> None:
     assert refusal(client)[:2] == ("channel", 406)
 
 
+@pytest.mark.parametrize("shared", [False, True])
+def test_a_prefetch_is_used_up_until_a_transaction_is_committed(shared) -> None:
+    """`rabbit_channel.erl:settle_acks` tells queues and limiter at the commit; so 3.10.8."""
+    rig, client, channel = ready(3, RMQ40)
+    do(rig, channel, BasicQos(prefetch_count=1, global_=shared), TxSelect())
+    consume(rig, channel)
+    for method, bodies in (
+        (BasicAck(delivery_tag=1), 1), (TxRollback(), 1), (BasicAck(delivery_tag=1), 1),
+        (TxCommit(), 2), (BasicAck(delivery_tag=2), 2), (TxCommit(), 3),
+    ):  # fmt: skip
+        do(rig, channel, method)
+        assert len(client.bodies) == bodies, method
+
+
+def test_a_shared_prefetch_is_used_up_for_new_consumers_too_until_the_commit() -> None:
+    """What is acknowledged in a transaction still counts."""
+    rig, client, channel = ready(3, RMQ40)
+    do(rig, channel, BasicQos(prefetch_count=1, global_=True), TxSelect())
+    consume(rig, channel)
+    do(rig, channel, BasicAck(delivery_tag=1), BasicConsume(queue="q", consumer_tag="new"))
+    assert len(client.bodies) == 1
+    do(rig, channel, TxCommit())
+    assert len(client.bodies) == 2
+
+
 # -- direct reply-to ------------------------------------------------------------------------
 
 REPLY_TO = "amq.rabbitmq.reply-to"

@@ -49,7 +49,8 @@ class Consumer:
         no_ack: its deliveries need no acknowledgement, and no prefetch holds them.
         prefetch_count: the limit that qos had set, for consumers started afterwards, when it
             started; 0: none.
-        unacked: deliveries to it that are not acknowledged.
+        unacked: deliveries to it that are not acknowledged, or only in a transaction that is open:
+            RabbitMQ tells its queues, and who counts for the prefetch, when that is committed.
     """
 
     tag: str
@@ -151,10 +152,10 @@ class ChannelCounters:
         if found is not None:
             limit, unacked = found.prefetch_count, found.unacked
         else:  # one that begins, or is gone, has nothing, whatever its channel has
-            limit, unacked = self.prefetch_count, len(self.unacked) if consumer is None else 0
+            limit, unacked = self.prefetch_count, self._counted if consumer is None else 0
         ledger: Ledger = {
             "prefetch_count": self.prefetch_shared or limit,
-            "unacknowledged": len(self.unacked) if self.prefetch_shared else unacked,
+            "unacknowledged": self._counted if self.prefetch_shared else unacked,
         }
         if self.confirming:
             ledger["published"] = self.published
@@ -167,6 +168,11 @@ class ChannelCounters:
         if type(method) in _TAGGED:
             return said.consumer_tag or None
         return self.unacked.get(said.delivery_tag) if type(method) in _SETTLING else None
+
+    @property
+    def _counted(self) -> int:
+        """Deliveries of the channel that count, whoever has them."""
+        return len(self.unacked) + len(self._acked)
 
     def _consumer(self, tag: str | None) -> Consumer | None:
         if tag is None:
@@ -306,19 +312,24 @@ class ChannelCounters:
             found.append(tag)
             if self.transactional:
                 self._acked[tag] = name
-            consumer = self._consumer(name)
-            if consumer is not None:
-                consumer.unacked -= 1
-                if not consumer.unacked:
-                    self._held.pop(consumer.tag, None)
+            else:
+                self._count_off(name)
         return tuple(found)
+
+    def _count_off(self, name: str | None) -> None:
+        consumer = self._consumer(name)
+        if consumer is not None:
+            consumer.unacked -= 1
+            if not consumer.unacked:
+                self._held.pop(consumer.tag, None)
 
     def _recover(
         self, method: BasicRecover | BasicRecoverAsync, from_client: bool
     ) -> tuple[int, ...]:
         tags = self._settle(tuple(sorted(self.unacked)))
         for tag in tags:
-            self._acked.pop(tag, None)
+            if tag in self._acked:
+                self._count_off(self._acked.pop(tag))
         return tags
 
     def _publish(self, method: BasicPublish, from_client: bool) -> None:
@@ -341,15 +352,13 @@ class ChannelCounters:
         self.transactional = True
 
     def _commit(self, method: TxCommit, from_client: bool) -> None:
+        for name in self._acked.values():
+            self._count_off(name)
         self._acked.clear()
 
     def _rollback(self, method: TxRollback, from_client: bool) -> tuple[int, ...]:
         tags = tuple(sorted(self._acked))
-        for tag in tags:
-            name = self.unacked[tag] = self._acked[tag]
-            consumer = self._consumer(name)
-            if consumer is not None:
-                consumer.unacked += 1
+        self.unacked.update((tag, self._acked[tag]) for tag in tags)
         self._acked.clear()
         self._acked_to = min(self._acked_to, tags[0] - 1) if tags else self._acked_to
         return tags

@@ -13,6 +13,7 @@ from .channels import INTERNAL, LINKLESS, Channels, Held
 from .intervals import Intervals
 from .vantage import End, LinkKey, ends
 
+TX_SELECT, TX_COMMIT, TX_ROLLBACK = "tx.select", "tx.commit", "tx.rollback"
 RECOVER = frozenset({"basic.recover", "basic.recover-async"})
 """Gives all that is not acknowledged on a channel back to its queues."""
 CANCEL = "message.cancel"
@@ -61,7 +62,8 @@ def _full(end: End, its: _Unacknowledged | _Credit) -> Iterator[tuple[int | None
 class _Unacknowledged:
     """Deliveries of AMQP 0-9-1, counted one by one.
 
-    An acknowledgement may name those of other consumers too, and no row of theirs tells that.
+    An acknowledgement may name those of other consumers too, and no row of theirs tells that. In a
+    transaction it counts when that is committed. A limit of the whole channel counts all of them.
     """
 
     def __init__(self, end: End) -> None:
@@ -69,6 +71,8 @@ class _Unacknowledged:
         self._has: dict[Consumer, set[int]] = {}  # deliveries that nothing has answered, by seq
         self._owner: dict[int, Consumer] = {}
         self._limits: dict[Consumer, int | None] = {}  # None: octets are missing, nobody knows
+        self._shared: set[int | None] = set()  # channels with a limit for all their consumers
+        self._open: dict[int | None, list[int]] = {}  # in transactions, what would be answered
 
     def take(self, row: Row) -> Iterator[tuple[Consumer, bool]]:
         """The end's next row; gives whom it changes, and whether they are full after it."""
@@ -79,14 +83,31 @@ class _Unacknowledged:
         if step is not None and step.asks:
             has.setdefault(consumer, set()).add(row.seq)
             self._owner[row.seq] = consumer
-        for since, _ in step.answered if step is not None else ():
-            whose = self._owner.pop(since.seq)
-            has.get(whose, set()).discard(since.seq)
+        answered = [since.seq for since, _ in step.answered] if step is not None else []
+        if row.kind in (TX_SELECT, TX_ROLLBACK):
+            self._open[row.session] = []
+        elif row.session in self._open and row.kind not in RECOVER:
+            self._open[row.session] += answered
+            answered = []
+            if row.kind == TX_COMMIT:
+                answered, self._open[row.session] = self._open[row.session], []
+        for seq in answered:
+            whose = self._owner.pop(seq)
+            has.get(whose, set()).discard(seq)
             changed.append(whose)
+        here = [one for one in self._limits if one[0] == row.session]
         if row.kind in RECOVER:
-            changed += (one for one in has if one[0] == row.session)
-            for one in changed:
+            changed += here
+            for one in here:
                 has[one] = set()
+        if row.kind == "basic.qos" and row.fields.get("global"):
+            (self._shared.add if row.fields.get("prefetch_count") else self._shared.discard)(
+                row.session
+            )
+        if row.session in self._shared:
+            count = sum(len(has.get(one, ())) for one in here)
+            yield from ((one, is_full(self._limits[one] or 0, count)) for one in here)
+            return
         for one in set(changed) & self._limits.keys():
             yield one, is_full(self._limits[one] or 0, len(has.get(one, ())))
 

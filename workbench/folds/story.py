@@ -351,6 +351,7 @@ def _links(
     for row in rows:
         if row.event in LOSSES:
             missing.setdefault((row.run, row.connection), []).append(row)
+    committed = {(row.connection, row.session) for row in rows if row.kind == "tx.commit"}
     # Of a connection without links what held it held all of its channels.
     whole = {_way(key): key for key in by_link if key.session is None}
     for key, link in by_link.items():
@@ -375,9 +376,11 @@ def _links(
             for what, its in spans.items()
             for span, lasts in its
         ]  # fmt: skip
-        told_of = _answers(key, settled, places, end_us if still_open else None)
+        told_of = [*_answers(key, settled, places, end_us if still_open else None)]
         if key.link is None:
             more = [*told_of, *_limits(limits.get(key), full.get(key, []), could_not, held)]
+            if told_of and key[1:3] in committed and key.link_sender == BROKER:
+                more.append("An acknowledgement in a transaction counts when that is committed.")
         else:
             more = [*_grants(granted.get(key)), *_closed(could_not), *told_of]
         more += [*_without_room(could_not), *_at_the_end(could_not, held)]

@@ -743,7 +743,6 @@ class ChannelProcess:
         self, tags: Iterable[int], command: Callable[[str, tuple[int, ...]], Command]
     ) -> None:
         entries = {tag: self._unacked.pop(tag) for tag in tags if tag in self._unacked}
-        self._counted -= sum(entry.counts for entry in entries.values())
         if self._tx is not None:
             self._tx.settled |= entries
             self._tx.commands.append((command, list(entries.values())))
@@ -753,7 +752,8 @@ class ChannelProcess:
     def _command(
         self, entries: list[Entry], command: Callable[[str, tuple[int, ...]], Command]
     ) -> None:
-        """Tell the queues, each consumer's messages together."""
+        """Tell the queues, each consumer's messages together; from now on they do not count."""
+        self._counted -= sum(entry.counts for entry in entries)
         together: dict[tuple[QueueProcess, str], list[int]] = {}
         for entry in entries:
             together.setdefault((entry.queue, entry.consumer), []).append(entry.message_id)
@@ -770,7 +770,6 @@ class ChannelProcess:
         if not method.requeue:
             raise RefusedError(ReplyCode.NOT_IMPLEMENTED, "requeue=false")
         entries = [self._unacked.pop(tag) for tag in event.tags if tag in self._unacked]
-        self._counted -= sum(entry.counts for entry in entries)
         if isinstance(method, BasicRecover):
             self._send(BasicRecoverOk())
         self._command(entries, lambda who, ids: Release(consumer=who, message_ids=ids))
@@ -836,7 +835,6 @@ class ChannelProcess:
         tx = self._tx
         assert tx is not None
         self._unacked = dict(sorted((self._unacked | tx.settled).items()))
-        self._counted += sum(entry.counts for entry in tx.settled.values())
         self._tx = Transaction()
         self._send(TxRollbackOk())
 

@@ -10,6 +10,7 @@ import pytest
 
 from workbench.capture.importer import CaptureError, import_capture
 from workbench.capture.proton_log import NotationError, parse_composite
+from workbench.cli.looking import look
 
 POINTER = "[0x55bc23e79ca0]: AMQP:FRAME:0 "
 
@@ -97,6 +98,15 @@ def log(request, tmp_path_factory):
     path = tmp_path_factory.mktemp("logs") / f"{request.param}.log"
     path.write_bytes(done.stdout + done.stderr)
     return path
+
+
+def test_a_log_is_said_to_have_no_times_beside_what_is_told_of_them(log):
+    """Its rows are counted in microseconds: a wait of three took nobody knows how long."""
+    words = "it has no times: a microsecond stands for a frame"
+    first, *others = look(log).about
+    assert first.endswith(f"; {words}")
+    assert words in import_capture(log).report.text()
+    assert not any(words in line for line in others)
 
 
 def test_a_real_log_gives_every_frame_with_kind_and_direction(log):

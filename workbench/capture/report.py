@@ -243,6 +243,11 @@ class CaptureReport:
         return f"{what}; capture whole packets (tcpdump -s 0)" if self.cut else ""
 
     @property
+    def untimed(self) -> str:
+        """That there are no times, and what stands for them; empty if there are."""
+        return "it has no times: a microsecond stands for a frame" if self.unit == "line" else ""
+
+    @property
     def others(self) -> str:
         """The connections that are not in the trace, in one line; empty if all with octets are."""
         left = [one for one in self.connections if not one.imported and one.protocol != "empty"]
@@ -280,8 +285,9 @@ class CaptureReport:
             yield f"{counted(self.other_packets, self.unit)} {other}"
         for reason, count in sorted(self.skipped.items()):
             yield f"{counted(count, self.unit)} not used: {reason}"
-        if self.in_part and self.in_part not in told:
-            yield self.in_part
+        for text in (self.in_part, self.untimed):
+            if text and text not in told:
+                yield text
         yield from _listed("problem", [text for text in self.problems if text not in told])
         for connection in self.connections:
             yield from connection.lines(told)

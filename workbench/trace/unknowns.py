@@ -323,6 +323,7 @@ class _Time(_Seen):
         self.first_seq = first_seq
         self.step = 0
         self._last: int | None = None
+        self._most = 0
 
     def see(self, row: Row) -> None:
         """Takes one row of the run."""
@@ -335,9 +336,11 @@ class _Time(_Seen):
         self.add("raw", row.seq)
         if last is not None:
             self.step = gcd(self.step, abs(now - last))
-            if now <= last:
-                self.add("shared" if now == last else "back", row.seq)
-        self._last = now
+            if now == last:
+                self.add("shared", row.seq)
+            if now < self._most:
+                self.add("back", row.seq)
+        self._last, self._most = now, max(now, self._most)
 
 
 class _Run:
@@ -421,7 +424,7 @@ def _about_time(time: _Time, connections: Iterable[str]) -> Iterator[Finding]:
         yield _found(
             "clock",
             f"the true time of {counted(back.rows, 'row')}",
-            "the capture's clock went back there; t_us stands still instead",
+            "the capture's clock went back; t_us stands still until it has caught up",
             back,
         )
     numbers = {int(name[1:]) for name in connections if name[1:].isdecimal()}

@@ -194,6 +194,17 @@ def test_no_credit_is_called_enough_that_nobody_knows():
     assert (told.links, told.without_links[:9]) == ((), "None that")
 
 
+def test_messages_that_come_back_are_counted():
+    """A message that no consumer can take goes round, and looks like so many messages."""
+    name = "amqp091/rmq43_q1_amqp091_prefetch_and_ack.pcapng"
+    links = {one.key.name: one for one in story(import_capture(CAPTURES / name).rows).links}
+    words = (
+        "4 of its 14 messages had been delivered before: a consumer gave them back, or was gone."
+    )
+    for channel in (1, 2):
+        assert words in links[f"c1/{channel} delivered"].more
+
+
 def test_no_prefetch_is_called_enough_that_nobody_knows():
     """A capture that begins behind basic.qos, as of a consumer that has stalled already."""
     name = "amqp091/rmq43_q1_amqp091_prefetch_and_ack.pcapng"

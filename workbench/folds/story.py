@@ -7,6 +7,7 @@ nothing is worked out here that none of them says.
 from __future__ import annotations
 
 from bisect import bisect_right
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from operator import attrgetter
@@ -23,7 +24,7 @@ from .intervals import Intervals, Mark, Span, took
 from .latency import answered
 from .stalls import PROMPT_US, Stall, with_ends
 from .summary import LinkSummary, summaries
-from .vantage import LinkKey, percentile, value
+from .vantage import LinkKey, once, percentile, value
 from .violations import violations
 from .windows import directions
 from .wrong import Wrong, dropped, wrong
@@ -351,6 +352,11 @@ def _links(
     for row in rows:
         if row.event in LOSSES:
             missing.setdefault((row.run, row.connection), []).append(row)
+    again = Counter(
+        channels.channel_key(row, BROKER)
+        for row in once(rows, AMQP_0_9_1)
+        if row.kind == "basic.deliver" and row.fields.get("redelivered")
+    )
     committed = {(row.connection, row.session) for row in rows if row.kind == "tx.commit"}
     # Of a connection without links what held it held all of its channels.
     whole = {_way(key): key for key in by_link if key.session is None}
@@ -379,6 +385,11 @@ def _links(
         told_of = [*_answers(key, settled, places, end_us if still_open else None)]
         if key.link is None:
             more = [*told_of, *_limits(limits.get(key), full.get(key, []), could_not, held)]
+            if key in again:
+                more.append(
+                    f"{again[key]:,} of its {counted(link.messages, 'message')} had been delivered"
+                    " before: a consumer gave them back, or was gone."
+                )
             if told_of and key[1:3] in committed and key.link_sender == BROKER:
                 more.append("An acknowledgement in a transaction counts when that is committed.")
         else:

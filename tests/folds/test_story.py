@@ -240,6 +240,16 @@ def test_of_links_whose_octets_are_all_missing_nothing_is_said():
     assert told.without_links == "None that can be read: octets are missing in the trace."
 
 
+def test_where_octets_are_missing_nobody_is_said_to_have_had_no_wait():
+    """As in a capture of the first octets of each packet, in which deliveries cannot be read."""
+    name = "amqp091/rmq43_p1_amqp091_publish_without_confirms.pcapng"
+    rows = import_capture(CAPTURES / name).rows
+    assert story(rows).headline.startswith("Nobody is known to have been held by ")
+    told = story([*rows[:50], without(rows[50]), *rows[51:]])
+    assert told.links
+    assert told.headline == "No stall can be proved: octets are missing in the trace."
+
+
 def test_a_wait_in_which_octets_are_missing_is_doubted():
     """The grant that ended it may be among them."""
     rows = import_capture([CAPTURES / "rmq43_b_consumer_credit.pcapng"]).rows

@@ -143,7 +143,7 @@ class Story:
         untold: without a worst, what no row tells: the credit of some link, because its attach, or
             each grant, is not in the trace; the prefetch of some channel; empty if none is missing.
         unnamed: a frame is of a link whose attach is not in the trace.
-        lacking: without links, octets are missing or cannot be read.
+        lacking: octets are missing or cannot be read.
     """
 
     run: str
@@ -290,7 +290,7 @@ def story_in_parts(parts: Iterable[Sequence[Row]], packets: Packets, last_us: in
         lasting=lasting,
         untold="" if worst else untold,
         unnamed=unnamed,
-        lacking=lacking and not links,
+        lacking=lacking,
     )
 
 

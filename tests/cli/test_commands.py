@@ -66,6 +66,7 @@ def test_scenarios_tells_parameters_and_acts(capsys):
     told = "\n".join(out)
     assert err == []
     assert out[0].startswith("asking: ")
+    assert max(map(len, out)) < 80
     assert "messages [10]: 0 to 100000 messages" in told
     assert "grant(link_credit)" in told
 

@@ -102,11 +102,7 @@ def _test(target: Path, arguments: argparse.Namespace) -> int:
             f"{arguments.trace}: a trace does not hold what its run was made of; give the share"
             " code of the run, or - to read it from stdin (`workbench run ... --share` prints it)"
         )
-    arguments.code, arguments.strict = arguments.trace, True
-    for name in ("scenario", "preset"):
-        setattr(arguments, name, None)
-    arguments.settings = arguments.acts = arguments.config = []
-    run, _ = of_code(arguments)
+    run, _ = of_code(arguments.trace, strict=True)
     text = as_test(run, arguments.expect)
     write_whole(target, text)
     say(f"{target}: {text.count('def test_')} tests; run them with pytest {target}")

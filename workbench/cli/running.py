@@ -75,14 +75,21 @@ def command(arguments: argparse.Namespace) -> int:
     from workbench.scenarios.share import share_code
 
     target = None if arguments.output is None else output_file(arguments.output, (".parquet",))
-    if arguments.code is None and arguments.scenario is not None:
+    if arguments.code is not None:
+        said = (arguments.scenario, arguments.preset, arguments.settings, arguments.acts)
+        if any(said) or arguments.config:
+            raise CommandError(
+                "a share code says scenario, preset, parameters and actions itself: leave them out",
+                WRONG_USAGE,
+            )
+        played, cursor = of_code(arguments.code, strict=arguments.strict)
+    elif arguments.scenario is None:
+        raise CommandError("name a scenario, or give a share code with --code", WRONG_USAGE)
+    else:
         scenario = scenario_named(arguments.scenario)
         if scenario.long:
             return streamed(arguments, scenario, target)
-    if arguments.code is None:
-        played, cursor = as_said(arguments), None
-    else:
-        played, cursor = of_code(arguments)
+        played, cursor = as_said(arguments, scenario), None
     code = share_code(played, cursor) if arguments.share else None
     if target is not None:
         written(played, target)
@@ -93,21 +100,17 @@ def command(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def as_said(arguments: argparse.Namespace) -> Any:
-    """The run that the command line describes.
+def as_said(arguments: argparse.Namespace, scenario: Any) -> Any:
+    """The run of a scenario that the command line describes.
 
     Raises:
         CommandError: if it describes none.
     """
     from workbench.scenarios import ActionError, ParameterError, run
 
-    if arguments.scenario is None:
-        raise CommandError("name a scenario, or give a share code with --code", WRONG_USAGE)
     if arguments.strict:
         raise CommandError("--strict is for --code", WRONG_USAGE)
-    scenario = scenario_named(arguments.scenario)
-    preset = preset_configured(arguments.preset or scenario.preset, arguments.config)
-    values = settings(arguments.settings, scenario.parameters, f"scenario {scenario.name}")
+    preset, values = chosen(arguments, scenario)
     with Progress(f"playing {scenario.name}"):
         try:
             played = run(scenario, preset, values)
@@ -118,6 +121,16 @@ def as_said(arguments: argparse.Namespace) -> Any:
         except (ParameterError, ActionError) as error:
             raise CommandError(str(error), WRONG_USAGE) from None
     return played
+
+
+def chosen(arguments: argparse.Namespace, scenario: Any) -> tuple[Any, dict[str, Any]]:
+    """The preset and the parameters that the command line names for a scenario.
+
+    Raises:
+        CommandError: if there is none such.
+    """
+    preset = preset_configured(arguments.preset or scenario.preset, arguments.config)
+    return preset, settings(arguments.settings, scenario.parameters, f"scenario {scenario.name}")
 
 
 def streamed(arguments: argparse.Namespace, scenario: Any, target: Path | None) -> int:
@@ -136,8 +149,7 @@ def streamed(arguments: argparse.Namespace, scenario: Any, target: Path | None) 
             " --share nor --strict",
             WRONG_USAGE,
         )
-    preset = preset_configured(arguments.preset or scenario.preset, arguments.config)
-    values = settings(arguments.settings, scenario.parameters, f"scenario {scenario.name}")
+    preset, values = chosen(arguments, scenario)
     try:
         with (
             TraceWriter(target, raw=False) as writer,
@@ -153,29 +165,26 @@ def streamed(arguments: argparse.Namespace, scenario: Any, target: Path | None) 
     return 0
 
 
-def of_code(arguments: argparse.Namespace) -> tuple[Any, int]:
+def of_code(code: str, *, strict: bool) -> tuple[Any, int]:
     """The run of a share code and its cursor; what is not as it was shared is told.
 
+    Args:
+        code: the code; `-`: it is read from stdin.
+        strict: all of it must be as it was.
+
     Raises:
-        CommandError: if nothing can be restored, or, with `--strict`, not all of it.
+        CommandError: if nothing can be restored, or not all that must be.
     """
     from workbench.scenarios.share import open_code
     from workbench.trace.share import LONGEST_READ
 
-    said = (arguments.scenario, arguments.preset, arguments.settings, arguments.acts)
-    if any(said) or arguments.config:
-        raise CommandError(
-            "a share code says scenario, preset, parameters and actions itself: leave them out",
-            WRONG_USAGE,
-        )
-    text = arguments.code
-    if text == "-":
-        text = sys.stdin.read(LONGEST_READ + 1)
-    if not text.strip():
+    if code == "-":
+        code = sys.stdin.read(LONGEST_READ + 1)
+    if not code.strip():
         raise CommandError("the share code is empty; `workbench run ... --share` prints one")
     with Progress("playing the shared run"):
-        restored = open_code(text)
-    if restored.run is None or (arguments.strict and not restored.same):
+        restored = open_code(code)
+    if restored.run is None or (strict and not restored.same):
         raise CommandError(" ".join(restored.problems))
     for problem in restored.problems:
         say(problem)

@@ -83,12 +83,12 @@ def _parameter(parameter: Any) -> dict[str, Any]:
 
 def as_text(scenario: dict[str, Any]) -> str:
     """A scenario for people."""
-    lines = [f"{scenario['name']}: {scenario['title']}", *_wrapped(scenario["doc"], 2)]
+    lines = _wrapped(f"{scenario['name']}: {scenario['title']}", 0) + _wrapped(scenario["doc"], 2)
     lines += ["", f"  parameters (defaults of preset {scenario['preset']})"]
     for parameter in scenario["parameters"]:
         default = parameter["default"]
         shown = "" if default is None else f" [{default}]"
-        lines.append(f"    {parameter['name']}{shown}: {parameter['legal']}")
+        lines += _wrapped(f"{parameter['name']}{shown}: {parameter['legal']}", 4)
         lines += _wrapped(parameter["doc"], 8)
     lines += ["", "  actions"]
     for act in scenario["acts"]:
@@ -96,11 +96,13 @@ def as_text(scenario: dict[str, Any]) -> str:
             argument["name"] if argument["required"] else f"[{argument['name']}]"
             for argument in act["arguments"]
         )
-        lines.append(f"    {act['name']}({taken})")
+        lines += _wrapped(f"{act['name']}({taken})", 4)
         lines += _wrapped(act["doc"], 8)
     return "\n".join(lines)
 
 
 def _wrapped(text: str, indent: int) -> list[str]:
     margin = " " * indent
-    return textwrap.wrap(text, width=96, initial_indent=margin, subsequent_indent=margin)
+    return textwrap.wrap(
+        text, 79, initial_indent=margin, subsequent_indent=margin, break_on_hyphens=False
+    )

@@ -48,6 +48,7 @@ def command(arguments: argparse.Namespace) -> int:
     """Print."""
     from workbench.trace.files import iter_rows
     from workbench.trace.transcript import transcript
+    from workbench.trace.words import visible
 
     if arguments.around is not None and arguments.at is None:
         raise CommandError("--around is for --at", WRONG_USAGE)
@@ -63,7 +64,7 @@ def command(arguments: argparse.Namespace) -> int:
             found.append(name)
             if arguments.run not in (None, name):
                 continue
-            print(f"run {printable(name)}")
+            print(f"run {visible(name)}")
             for line in transcript(run):
                 print(line)
     if arguments.run is not None and arguments.run not in found:
@@ -117,14 +118,14 @@ def step(cut: Cut, around: int | None = None) -> Iterator[str]:
 def fields(row: Any) -> Iterator[str]:
     """The frame's fields as they were on the wire; what was absent is not listed."""
     from workbench.trace.secret_fields import SECRETS
-    from workbench.trace.words import spec_name, value_text
+    from workbench.trace.words import spec_name, value_text, visible
 
     values = {name: value for name, value in row.fields.items() if name != "extra_json"}
     values |= row.extra
     if values:
         yield "  fields on the wire"
         for name, value in values.items():
-            shown = printable(value_text(value))
+            shown = visible(value_text(value))
             if name in SECRETS and value is not None:
                 shown = f"{len(value)} octets, not shown"
             yield f"    {spec_name(name):<{FIELD_WIDTH}} {shown}"
@@ -139,7 +140,7 @@ def ledgers(state: Any, connection: str | None) -> Iterator[str]:
         state: after the step.
         connection: the step's: of very many counters only those of it are told.
     """
-    from workbench.trace.words import spec_name, value_text
+    from workbench.trace.words import spec_name, value_text, visible
 
     told = state.ledgers.items()
     if len(told) > MANY_LEDGERS:
@@ -149,7 +150,7 @@ def ledgers(state: Any, connection: str | None) -> Iterator[str]:
         told = here
     for (vantage, scope), counters in told:
         where = f" of {scope.connection}" if scope.connection else ""
-        yield f"  {printable(vantage)}: {printable(_about(scope))}{where}"
+        yield f"  {visible(vantage)}: {visible(_about(scope))}{where}"
         for name, value in counters.items():
             yield f"    {spec_name(name):<{FIELD_WIDTH}} {value_text(value)}"
         brake = state.brakes.get((vantage, scope))
@@ -182,10 +183,3 @@ def _about(scope: Scope) -> str:
     }
     told = [f"{name} {value}" for name, value in named.items() if value is not None]
     return ", ".join([scope.group, *told])
-
-
-def printable(value: object) -> str:
-    """A value from a capture, harmless on a terminal."""
-    from workbench.trace.words import visible
-
-    return visible(value)

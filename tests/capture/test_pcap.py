@@ -341,3 +341,15 @@ def test_other_traffic_is_no_segment():
     assert segment_of(Packet(1, 0, 1, bytes(12) + b"\x08\x06" + bytes(28), 0)) is None
     udp = IP_AND_TCP[:9] + b"\x11" + IP_AND_TCP[10:]
     assert segment_of(Packet(1, 0, 101, udp, 0)) is None
+
+
+@pytest.mark.parametrize("per_second", [1_000_000, 1_000_000_000])
+def test_when_a_capture_was_stopped_is_read_in_either_unit(per_second):
+    """The draft counts in the interface's ticks, here nanoseconds; dumpcap 4.0 in microseconds."""
+    stopped_us = 0x0006_615A_B212_9826
+    data = (Path(__file__).parent / "data" / "stalled_to_the_end.pcapng").read_bytes()
+    ticks = stopped_us * per_second // 1_000_000
+    told = [struct.pack("<II", one >> 32, one % 2**32) for one in (stopped_us, ticks)]
+    assert data.count(told[0]) == 1
+    reader = CaptureReader(io.BytesIO(data.replace(*told)))
+    assert [reader.ended_us, len(list(reader)), reader.ended_us] == [0, 41, stopped_us]

@@ -227,6 +227,15 @@ def test_a_prefetch_of_the_whole_channel_counts_all_of_its_consumers(repo):
     )
 
 
+def test_a_capture_says_when_it_was_stopped_and_so_how_long_a_consumer_is_stuck(repo):
+    """Four seconds after the last packet: of five deliveries pika acknowledges none."""
+    told = workbench.look(repo / "tests" / "capture" / "data" / "stalled_to_the_end.pcapng").story
+    assert told.headline == (
+        "No stall can be proved. The longest time in which a sender could not have sent: 4.1 s on"
+        " c2/1 delivered, from 1.967 s on; prefetch used up."
+    )
+
+
 def test_an_end_without_a_word_is_told_and_how_long_the_other_was_silent(repo):
     """RabbitMQ says nothing when heartbeats are missed, or when its reader has failed.
 

@@ -36,10 +36,10 @@ _PCAP_MAGIC = {
 }
 _SECTION = b"\x0a\x0d\x0d\x0a"
 _BYTE_ORDER = {b"\x1a\x2b\x3c\x4d": ">", b"\x4d\x3c\x2b\x1a": "<"}
-_INTERFACE, _OLD_PACKET, _SIMPLE_PACKET, _ENHANCED_PACKET = 1, 2, 3, 6
+_INTERFACE, _OLD_PACKET, _SIMPLE_PACKET, _STATISTICS, _ENHANCED_PACKET = 1, 2, 3, 5, 6
 _BEFORE_DATA = 20
 """Octets of a block's body before those of its packet, whether the block is old or enhanced."""
-_OPTION_END, _OPTION_TSRESOL, _OPTION_TSOFFSET = 0, 9, 14
+_OPTION_END, _OPTION_ENDTIME, _OPTION_TSRESOL, _OPTION_TSOFFSET = 0, 3, 9, 14
 _MICROSECONDS = 1_000_000
 _STEP_OCTETS = 1 << 20
 
@@ -73,6 +73,13 @@ class _Interface:
     ticks_per_second: int
     offset_us: int
 
+    def time_us(self, ticks: int) -> int:
+        """Microseconds since the Unix epoch, rounded down."""
+        scale = self.ticks_per_second
+        return (
+            ticks if scale == _MICROSECONDS else ticks * _MICROSECONDS // scale
+        ) + self.offset_us
+
 
 class CaptureReader:
     """Reads one capture; iterate over it once.
@@ -84,6 +91,8 @@ class CaptureReader:
 
     Attributes:
         problems: one line for each thing that was wrong with the file, filled while reading.
+        ended_us: when the capturing was stopped, microseconds since the Unix epoch, by what the
+            file says of its interfaces, as dumpcap and Wireshark write it; 0 where it says nothing.
 
     Raises:
         CaptureError: the stream is empty or is no pcap or pcapng file.
@@ -93,6 +102,7 @@ class CaptureReader:
         self.name = name
         self._grows = grows
         self.problems: list[str] = []
+        self.ended_us = 0
         self._number = 0
         self._offset = 0
         self._last_us = 0
@@ -229,6 +239,8 @@ class CaptureReader:
                 packet = self._timed(index, high << 32 | low, body, kept, length)
             elif block_type == _SIMPLE_PACKET and size >= 16:
                 packet = self._simple(order, body)
+            elif block_type == _STATISTICS and size >= 24:
+                self._statistics(order, body)
             if packet is not None:
                 yield packet
         if self._untimed:
@@ -262,12 +274,25 @@ class CaptureReader:
             )
             return None
         interface = self._interfaces[index]
-        scale = interface.ticks_per_second
-        t_us = ticks if scale == _MICROSECONDS else ticks * _MICROSECONDS // scale
-        self._last_us = t_us = t_us + interface.offset_us
+        self._last_us = t_us = interface.time_us(ticks)
         data = body[_BEFORE_DATA : _BEFORE_DATA + kept]
         missing = length - kept
         return Packet(self._number, t_us, interface.linktype, data, missing if missing > 0 else 0)
+
+    def _statistics(self, order: str, body: bytes) -> None:
+        """Reads when an interface was left, so that silence up to then is known to be one."""
+        index = struct.unpack_from(order + "I", body)[0]
+        if index >= len(self._interfaces):
+            return
+        interface = self._interfaces[index]
+        for code, value in _options(order, body, 12):
+            if code == _OPTION_ENDTIME and len(value) == 8:
+                high, low = struct.unpack(order + "II", value)
+                ticks = high << 32 | low
+                ended_us = interface.time_us(ticks)
+                if ended_us < self._last_us // 2:  # dumpcap 4.0 counts microseconds here, always
+                    ended_us = ticks + interface.offset_us
+                self.ended_us = max(self.ended_us, ended_us)
 
     def _simple(self, order: str, body: bytes) -> Packet | None:
         self._number += 1
@@ -285,22 +310,27 @@ class CaptureReader:
 def _interface(order: str, body: bytes) -> _Interface:
     """Reads an interface description block; unknown and broken options are passed over."""
     linktype, _, snaplen = struct.unpack_from(order + "HHI", body)
-    ticks, offset_us, at = _MICROSECONDS, 0, 8
-    while at + 4 <= len(body) - 4:
-        code, length = struct.unpack_from(order + "HH", body, at)
-        value = body[at + 4 : at + 4 + length]
-        if code == _OPTION_END:
-            break
+    ticks, offset_us = _MICROSECONDS, 0
+    for code, value in _options(order, body, 8):
         if code == _OPTION_TSRESOL and len(value) == 1:
             # The top bit chooses the base: 10 to the minus n, or 2 to the minus n.
             power = value[0] & 0x7F
             ticks = 2**power if value[0] & 0x80 else 10**power
         elif code == _OPTION_TSOFFSET and len(value) == 8:
             offset_us = struct.unpack(order + "q", value)[0] * _MICROSECONDS
-        at += 4 + length + (-length % 4)
     return _Interface(
         linktype=linktype, snaplen=snaplen, ticks_per_second=ticks, offset_us=offset_us
     )
+
+
+def _options(order: str, body: bytes, at: int) -> Iterator[tuple[int, bytes]]:
+    """The options of a block from there on: code and value."""
+    while at + 4 <= len(body) - 4:
+        code, length = struct.unpack_from(order + "HH", body, at)
+        if code == _OPTION_END:
+            return
+        yield code, body[at + 4 : at + 4 + length]
+        at += 4 + length + (-length % 4)
 
 
 class _Octets:

@@ -178,7 +178,8 @@ class CaptureReport:
         problems: damage of the files themselves.
         rows: rows made of it.
         begun_us: time of its first packet, microseconds since the Unix epoch.
-        lasted_us: from its first packet to its last; 0 where packets have no times.
+        lasted_us: from its first packet to its last, or until it was stopped, if it says when; 0
+            where packets have no times.
         redacted: secrets and message bodies were replaced.
     """
 

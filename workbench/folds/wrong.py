@@ -51,7 +51,7 @@ def dropped(rows: Sequence[Row], ended: Mapping[str, tuple[int, str]]) -> Iterat
     """
     its: dict[str, list[Row]] = {}
     for row in rows:
-        if row.connection in ended:
+        if row.connection is not None and row.connection in ended:
             its.setdefault(row.connection, []).append(row)
     for name, found in its.items():
         ended_us, peer = ended[name]
@@ -69,7 +69,7 @@ def _patience(rows: Iterable[Row], peer: str) -> tuple[int, str] | None:
     """How long a peer bears silence, in microseconds, and what was agreed; None if for ever."""
     for row in rows:
         interval, most = row.fields.get("heartbeat"), row.fields.get("idle_time_out")
-        if row.kind.endswith("tune-ok") and interval:  # two of them [0-9-1: 4.2.7]
+        if str(row.kind).endswith("tune-ok") and interval:  # two of them [0-9-1: 4.2.7]
             return 2_000_000 * interval, f"with a heartbeat every {interval} s"
         if row.kind == "open" and row.from_peer == peer and most:
             return 1_000 * most, f"with an idle-time-out of {duration(1_000 * most)}"

@@ -284,8 +284,11 @@ class Session:
         table = SESSION_TABLE[self.state]
         named = isinstance(control, SessionAttached | SessionDetach | SessionDetached)
         due = step in table if named else self.hears
-        other = isinstance(control, SessionAttached | SessionDetach) and control.name != self.name
-        if other and (due or self.hears):
+        if (
+            isinstance(control, SessionAttached | SessionDetach)
+            and control.name != self.name
+            and (due or self.hears)
+        ):
             return [
                 self._violated(
                     ErrorCode.INVALID_ARGUMENT,

@@ -311,7 +311,8 @@ class _Time(_Seen):
     """What was seen of a run's clock.
 
     Of a capture's rows the `observed` ones, those `raw` ones of them with a packet clock, those
-    `shared` ones with the very packet time of the frame before, and those where it went `back`.
+    `shared` ones with the very packet time of the frame before, and those at which it was further
+    `back` than it had been.
 
     Attributes:
         first_seq: the run's first row.

@@ -94,10 +94,6 @@ class Amqp010Decoder(Decoder):
         super().__init__(*whole, **how)
         self._observer = ConnectionObserver()
 
-    def kind(self, frame: DecodedFrame) -> str:
-        """The control's or command's name, `header`, `body` and so on."""
-        return fields_010(frame.item)[0]
-
     def observe(self, side: int, frame: DecodedFrame, from_client: bool) -> FrameRecord:
         """What a frame concerns, and the counters right behind it."""
         item, raw = frame.item, frame.raw

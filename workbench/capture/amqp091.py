@@ -12,7 +12,6 @@ from workbench.amqp091.frame import (
     Undecodable,
     WireItem,
     encode_item,
-    kind_of,
 )
 from workbench.amqp091.observer import ConnectionObserver
 from workbench.capture.decoder import DecodedFrame, Decoder, FrameRecord
@@ -53,10 +52,6 @@ class Amqp091Decoder(Decoder):
         super().__init__(*whole, **how)
         self._observer = ConnectionObserver()
         self._begun = [False, False]
-
-    def kind(self, frame: DecodedFrame) -> str:
-        """The method's name, `content-header`, `heartbeat` and so on."""
-        return kind_of(frame.item)
 
     def observe(self, side: int, frame: DecodedFrame, from_client: bool) -> FrameRecord:
         """What a frame concerns, and the counters right behind it."""

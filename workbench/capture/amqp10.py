@@ -8,13 +8,13 @@ from typing import Self
 from workbench.amqp10.frame import Frame, ProtocolHeader
 from workbench.amqp10.observer import ConnectionObserver, ObservedScope
 from workbench.amqp10.performatives import Open
-from workbench.capture.decoder import DecodedFrame, Decoder, Found, FrameRecord
+from workbench.capture.decoder import MAX_FRAME, DecodedFrame, Decoder, Found, FrameRecord
 from workbench.capture.redact import Redactor
 from workbench.capture.report import ConnectionReport, LinkReport
-from workbench.capture.splitter import MAX_FRAME, FrameSplitter
+from workbench.capture.splitter import FrameSplitter
 from workbench.trace.brakes import brakes, first
 from workbench.trace.clauses import clause_for
-from workbench.trace.flatten import HEARTBEAT, PROTOCOL_HEADER, frame_fields
+from workbench.trace.flatten import frame_fields
 from workbench.trace.schema import BROKER, CLIENT
 from workbench.trace.words import counted
 
@@ -55,13 +55,6 @@ class Amqp10Decoder(Decoder):
             self._observer.lost(True)
             self._observer.lost(False)
         return found
-
-    def kind(self, frame: DecodedFrame) -> str:
-        """The performative's name, `protocol-header` or `heartbeat`."""
-        item = frame.item
-        if isinstance(item, ProtocolHeader):
-            return PROTOCOL_HEADER
-        return HEARTBEAT if item.performative is None else str(item.performative.NAME)
 
     def observe(self, side: int, frame: DecodedFrame, from_client: bool) -> FrameRecord:
         """What a frame concerns, and the counters right behind it."""

@@ -15,13 +15,21 @@ from msgspec import Struct
 
 from workbench.capture.report import ConnectionReport, protocol_name
 from workbench.trace.schema import AMQP_0_9_1, AMQP_0_10, AMQP_1_0, BROKER, CLIENT
+from workbench.trace.wire_items import codec_of
 from workbench.trace.words import counted
 
 __all__ = [
-    "OTHER", "TLS", "DecodedFrame", "Decoder", "Found", "FrameRecord", "Unreadable", "protocol_of",
+    "MAX_FRAME", "OTHER", "SYNC_FRAMES", "TLS", "DecodedFrame", "Decoder", "Found", "FrameRecord",
+    "Unreadable", "protocol_of",
 ]  # fmt: skip
 
 TLS, OTHER = "tls", "other"
+
+SYNC_FRAMES = 3
+"""Frames in a row that show the protocol of octets of unknown origin."""
+
+MAX_FRAME = 16 * 1024 * 1024
+"""Largest frame believed where the peer has set no smaller limit."""
 
 _MAGIC = b"AMQP"
 
@@ -146,7 +154,7 @@ class Decoder:
 
     def kind(self, frame: DecodedFrame) -> str:
         """What kind of frame it is, as the schema names it."""
-        raise NotImplementedError
+        return codec_of(frame.item).fields(frame.item)[0]
 
     def observe(self, side: int, frame: DecodedFrame, from_client: bool) -> FrameRecord:
         """What a frame concerns, and the counters right behind it; frames in their order."""

@@ -19,16 +19,18 @@ from dataclasses import dataclass, field
 from workbench.amqp10.errors import DecodeError
 from workbench.amqp10.frame import MAGIC, Frame, ProtocolHeader, decode_checked
 from workbench.amqp10.performatives import Transfer, decode_performative
-from workbench.capture.decoder import OTHER, DecodedFrame, Found, Unreadable, protocol_of
+from workbench.capture.decoder import (
+    MAX_FRAME,
+    OTHER,
+    SYNC_FRAMES,
+    DecodedFrame,
+    Found,
+    Unreadable,
+    protocol_of,
+)
 from workbench.trace.schema import AMQP_1_0
 
-__all__ = ["MAX_FRAME", "SYNC_FRAMES", "FrameSplitter"]
-
-SYNC_FRAMES = 3
-"""Frames in a row that make octets of unknown origin AMQP 1.0."""
-
-MAX_FRAME = 16 * 1024 * 1024
-"""Largest frame believed where the peer has set no smaller max-frame-size."""
+__all__ = ["FrameSplitter"]
 
 MUCH = 64 * 1024
 """Octets in hand from which on a boundary is not searched anew with every packet."""

@@ -25,15 +25,9 @@ from workbench.amqp091.frame import (
     Undecodable,
     read_frame,
 )
-from workbench.capture.decoder import DecodedFrame, Found, Unreadable
+from workbench.capture.decoder import MAX_FRAME, SYNC_FRAMES, DecodedFrame, Found, Unreadable
 
 __all__ = ["FrameSplitter091"]
-
-SYNC_FRAMES = 3
-"""Frames in a row that make octets of unknown origin AMQP 0-9-1."""
-
-MAX_FRAME = 16 * 1024 * 1024
-"""Largest frame believed."""
 
 SEARCH_FRAME = 256 * 1024
 """Largest frame believed while no boundary is known."""

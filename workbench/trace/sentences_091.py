@@ -23,12 +23,14 @@ known = partial(has, "steps_091")
 def does(row: Row) -> str:
     """What the author of the frame does: `publishes a message to ...`."""
     told = facts(row, _LEFT_OUT)
+    queue = told["queue"]
+    told["queue"] = part("queue.named" if queue else "queue.unnamed", queue=queue)
     tell = _KINDS.get(row.kind or "")
     if tell is not None:
         return tell(row, told)
     name = (row.kind or "").replace(".", "-")
     if known(f"frame.{name}"):
-        return say(f"frame.{name}", **{**told, "queue": _queue(told)})
+        return say(f"frame.{name}", **told)
     return does_unknown(row)
 
 
@@ -56,10 +58,6 @@ def facts(row: Row, left_out: Facts) -> dict[str, Any]:
     return {**left_out, "body_bytes": row.body_bytes or 0, **told}
 
 
-def _queue(told: Facts) -> Piece:
-    return part("queue.named" if told["queue"] else "queue.unnamed", queue=told["queue"])
-
-
 def _tags(told: Facts) -> str:
     """Which of the three texts on deliveries, and on messages."""
     if not told.get("multiple"):
@@ -85,7 +83,7 @@ def _flow(row: Row, told: Facts) -> str:
 
 
 def _declare(row: Row, told: Facts) -> str:
-    return say("declare.passive" if told.get("passive") else "declare.new", queue=_queue(told))
+    return say("declare.passive" if told.get("passive") else "declare.new", **told)
 
 
 def _qos(row: Row, told: Facts) -> str:
@@ -93,7 +91,7 @@ def _qos(row: Row, told: Facts) -> str:
 
 
 def _consume(row: Row, told: Facts) -> str:
-    text = say("consume.starts", queue=_queue(told))
+    text = say("consume.starts", **told)
     if told["consumer_tag"]:
         text += say("consume.tag", **told)
     return text + say("consume.no-ack") if told.get("no_ack") else text

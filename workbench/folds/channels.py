@@ -194,13 +194,6 @@ class Channels:
         self._fullness = Fullness()
         self._released: dict[Consumer, list[tuple[Row | Mark, Row]]] = {}
 
-    def steps(self) -> Iterator[Step]:
-        """Every row of the end that is on a channel, with what it does."""
-        for row in self.end.rows:
-            step = self.step(row)
-            if step is not None:
-                yield step
-
     def step(self, row: Row) -> Step | None:
         """The next of the end's rows, with what it does; None if it is on no channel."""
         if row.session is None:
@@ -343,9 +336,9 @@ def answered(rows: Iterable[Row]) -> dict[str, Begun]:
 
 
 def _steps(rows: Iterable[Row]) -> Iterator[Step]:
-    """Of every end."""
+    """Every row of every end that is on a channel, with what it does."""
     for end in ends(rows, *LINKLESS):
-        yield from Channels(end).steps()
+        yield from filter(None, map(Channels(end).step, end.rows))
 
 
 def limits(rows: Iterable[Row]) -> dict[LinkKey, list[int]]:

@@ -11,6 +11,7 @@ Nothing here is about what is *wrong*; that is `violations`. And what is not lis
 from __future__ import annotations
 
 import html
+from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from math import gcd
@@ -156,10 +157,9 @@ def unknowns(rows: Iterable[Row]) -> UnknownReport:
     """
     runs: dict[str, _Run] = {}
     for row in rows:
-        run = runs.get(row.run)
-        if run is None:
-            run = runs[row.run] = _Run(row.run, row.seq)
-        run.see(row)
+        if row.run not in runs:
+            runs[row.run] = _Run(row.run, row.seq)
+        runs[row.run].see(row)
     return UnknownReport(found for run in runs.values() for found in run.findings())
 
 
@@ -350,15 +350,12 @@ class _Run:
     def __init__(self, name: str, first_seq: int) -> None:
         self.name = name
         self.time = _Time(first_seq)
-        self.connections: dict[str | None, _Connection] = {}
-        self.links: dict[tuple[Any, ...], _Link] = {}
+        self.connections: defaultdict[str | None, _Connection] = defaultdict(_Connection)
+        self.links: defaultdict[tuple[Any, ...], _Link] = defaultdict(_Link)
 
     def see(self, row: Row) -> None:
         self.time.see(row)
-        connection = self.connections.get(row.connection)
-        if connection is None:
-            connection = self.connections[row.connection] = _Connection()
-        connection.see(row)
+        self.connections[row.connection].see(row)
         # A frame that names a handle is about a link, whether its name is known or not.
         if not row.is_frame or row.connection is None:
             return
@@ -366,11 +363,7 @@ class _Run:
             return  # its rows name destinations, which nobody attaches
         if row.link is None and (row.session is None or (row.frame or {}).get("handle") is None):
             return
-        key = (row.connection, row.session, row.link, row.link_sender, row.attach_no)
-        link = self.links.get(key)
-        if link is None:
-            link = self.links[key] = _Link()
-        link.see(row)
+        self.links[row.connection, row.session, row.link, row.link_sender, row.attach_no].see(row)
 
     def findings(self) -> Iterator[Unknown]:
         names = [name for name in self.connections if name is not None]

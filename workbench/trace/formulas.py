@@ -102,7 +102,7 @@ def _limit_minus(symbolic: str, base: int, grant: int, own: int, logged: int | N
             symbolic=symbolic, numbers=say("formula.undefined", numbers=shown, base=base, own=own)
         )
     numbers = shown + _equals(base + grant - own, result)
-    return _checked(symbolic, *_floored(numbers, result, logged), logged)
+    return _formula(symbolic, _against(*_floored(numbers, result, logged), logged))
 
 
 def delivery_limit(count: int, credit: int) -> Formula | None:
@@ -133,38 +133,31 @@ def _spent(
     symbolic: str, count: int | None, left: int | None, count_after: int | None, after: int | None
 ) -> Formula | None:
     """One more is counted, and one less is left."""
-    parts: list[str] = []
-    checks: list[bool] = []
+    parts: list[_Part] = []
     if count is not None:
-        parts.append(_counted(count, count_after, checks))
+        parts.append(_counted(count, count_after))
     if left is not None:
         text = f"{number(left)} {MINUS} 1 = {number(left - 1)}"
-        parts.append(_against(*_floored(text, left - 1, after), after, checks))
-    return _joined(symbolic, parts, checks)
+        parts.append(_against(*_floored(text, left - 1, after), after))
+    return _formula(symbolic, *parts) if parts else None
 
 
 def transfer_in(next_id: int | None, next_id_after: int | None) -> Formula | None:
     """What one transfer frame does to the session of the end that receives it [2.5.6]."""
-    if next_id is None:
-        return None
-    checks: list[bool] = []
-    return _joined(TRANSFER_IN, [_counted(next_id, next_id_after, checks)], checks)
+    return None if next_id is None else _formula(TRANSFER_IN, _counted(next_id, next_id_after))
 
 
 def drained(
     count: int, credit: int, count_after: int | None, credit_after: int | None
 ) -> Formula | None:
     """The sender gives its unused credit back [2.6.7]: the count takes it, the limit stays."""
-    checks: list[bool] = []
     moved = _advanced(count, credit)
     if moved is None:
         return None
     text = f"{count} + {credit}" + _equals(count + credit, moved)
-    parts = [
-        _against(text, moved, count_after, checks),
-        _against(f"{credit} → 0", 0, credit_after, checks),
-    ]
-    return _joined(DRAINED, parts, checks)
+    return _formula(
+        DRAINED, _against(text, moved, count_after), _against(f"{credit} → 0", 0, credit_after)
+    )
 
 
 def count_heard(
@@ -178,7 +171,11 @@ def count_heard(
     result = credit_rcv - moved
     text = f"{credit_rcv} {MINUS} ({count_snd} {MINUS} {count_rcv})"
     text += _equals(credit_rcv - (count_snd - count_rcv), result)
-    return _checked(COUNT_HEARD, *_floored(text, result, credit_after), credit_after)
+    return _formula(COUNT_HEARD, _against(*_floored(text, result, credit_after), credit_after))
+
+
+_Part = tuple[str, bool | None]
+"""Numbers of one counter, and whether the end logged the same; None if it logged none."""
 
 
 def _floored(text: str, result: int, logged: int | None) -> tuple[str, int]:
@@ -191,9 +188,9 @@ def _advanced(value: int, by: int) -> int | None:
     return serial.advanced(value, by) if 0 <= by <= serial.MAX else None
 
 
-def _counted(value: int, after: int | None, checks: list[bool]) -> str:
+def _counted(value: int, after: int | None) -> _Part:
     following = serial.add(value, 1)
-    return _against(f"{value} + 1" + _equals(value + 1, following), following, after, checks)
+    return _against(f"{value} + 1" + _equals(value + 1, following), following, after)
 
 
 def _equals(plain: int, result: int) -> str:
@@ -202,24 +199,18 @@ def _equals(plain: int, result: int) -> str:
     return f" ≡ {number(result)} {MODULUS_TEXT}"
 
 
-def _against(text: str, result: int, logged: int | None, checks: list[bool]) -> str:
+def _against(text: str, result: int, logged: int | None) -> _Part:
     if logged is None:
-        return text
-    checks.append(result == logged)
+        return text, None
     if result == logged:
-        return text
-    return say("formula.otherwise", numbers=text, logged=number(logged))
+        return text, True
+    return say("formula.otherwise", numbers=text, logged=number(logged)), False
 
 
-def _joined(symbolic: str, parts: list[str], checks: list[bool]) -> Formula | None:
-    if not parts:
-        return None
+def _formula(symbolic: str, *parts: _Part) -> Formula:
+    checks = [agrees for _, agrees in parts if agrees is not None]
     return Formula(
-        symbolic=symbolic, numbers="; ".join(parts), agrees=all(checks) if checks else None
+        symbolic=symbolic,
+        numbers="; ".join(text for text, _ in parts),
+        agrees=all(checks) if checks else None,
     )
-
-
-def _checked(symbolic: str, numbers: str, result: int, logged: int | None) -> Formula:
-    checks: list[bool] = []
-    text = _against(numbers, result, logged, checks)
-    return Formula(symbolic=symbolic, numbers=text, agrees=checks[0] if checks else None)

@@ -99,10 +99,7 @@ class FrameSplitter:
             data = ready
         self._data = data
         self._have = len(data)
-        if self._state == _FRAMES:
-            self._frames(found, final=False)
-        if self._state != _FRAMES:
-            self._work(found, final=False)
+        self._work(found, final=False)
         return found
 
     def _collect(self, data: bytes) -> bytes | None:
@@ -168,6 +165,11 @@ class FrameSplitter:
         self._have = len(rest)
         self._need = max(need, self._have + 1)
 
+    def _go_on(self, at: int, state: int) -> None:
+        """The octets from `at` on are looked at in another way."""
+        self._keep(at, 8)
+        self._data, self._state = b"".join(self._parts), state
+
     def _work(self, found: list[Found], *, final: bool) -> None:
         while True:
             state = self._state
@@ -217,9 +219,7 @@ class FrameSplitter:
                     at += 8
                     if header.protocol_id == 2:
                         # What follows is a TLS handshake, or the peer's refusal of it.
-                        self._keep(at, 8)
-                        self._state = _START
-                        self._data = b"".join(self._parts)
+                        self._go_on(at, _START)
                         return
                     continue
                 self._lose_boundary(found, at, _bad_header(data[at : at + 8], limit))
@@ -258,9 +258,7 @@ class FrameSplitter:
     def _lose_boundary(self, found: list[Found], at: int, text: str, detail: str = "") -> None:
         """No frame here: the next boundary is searched one octet further on."""
         found.append(Unreadable(self.offset + at, 0, text, False, detail))
-        self._keep(at + 1, 8)
-        self._data = b"".join(self._parts)
-        self._state = _SEARCH
+        self._go_on(at + 1, _SEARCH)
 
     def _gap_in_frame(self, left: int, found: list[Found]) -> int:
         """Octets are lost behind what is in hand; returns how many lie behind this frame."""
@@ -328,9 +326,8 @@ class FrameSplitter:
         self.skipped += start
         if self.kind is None:
             self.synced_by = frames
-        self.kind, self.trusted, self._state = AMQP_1_0, True, _FRAMES
-        self._keep(start, 8)
-        self._data = b"".join(self._parts)
+        self.kind, self.trusted = AMQP_1_0, True
+        self._go_on(start, _FRAMES)
 
 
 def _without_payload(data: bytes, offset: int, size: int) -> DecodedFrame | None:

@@ -239,8 +239,7 @@ def story(rows: Sequence[Row], packets: Packets = Packets()) -> Story:
         rows: a whole run in order.
         packets: what is known beside them.
     """
-    last_us = max((row.t_us for row in rows[-1:]), default=0)
-    return story_in_parts([rows], packets, last_us)
+    return story_in_parts([rows], packets, rows[-1].t_us if rows else 0)
 
 
 def story_in_parts(parts: Iterable[Sequence[Row]], packets: Packets, last_us: int) -> Story:
@@ -264,8 +263,8 @@ def story_in_parts(parts: Iterable[Sequence[Row]], packets: Packets, last_us: in
             untold = _untold(rows)
         unnamed = unnamed or (not links and any(map(_is_unnamed, rows)))
         lacking = lacking or any(row.event in LOSSES for row in rows)
-        for row in rows[:1]:
-            run, begin_us = row.run, min(begin_us, row.t_us)
+        if rows:
+            run, begin_us = rows[0].run, min(begin_us, rows[0].t_us)
     links.sort(key=lambda link: tuple(map(str, link.key)))
     every = [(link, one) for link in links for one in link.intervals]
     brakes: dict[str, BrakeSum] = {}

@@ -123,7 +123,7 @@ class FrameSplitter091:
         found: list[Found] = []
         if self._search:
             self._data = self._taken()
-            self._find(found, final=True)
+            self._find(final=True)
             while not self._search and self._step(found):
                 pass
             self._data, self._at = self._data[self._at :], 0
@@ -136,7 +136,7 @@ class FrameSplitter091:
     def _step(self, found: list[Found]) -> bool:
         """Takes one frame, or searches one; False if more octets are needed."""
         if self._search:
-            return self._find(found, final=False)
+            return self._find(final=False)
         data, at = self._data, self._at
         if self._header:
             head = data[:8]
@@ -177,7 +177,7 @@ class FrameSplitter091:
         self._search = True
         return True
 
-    def _find(self, found: list[Found], *, final: bool) -> bool:
+    def _find(self, *, final: bool) -> bool:
         """Looks for a boundary; what lies before it is passed over."""
         data = self._data
         needed = 1 if self._trusted or self._begun else SYNC_FRAMES

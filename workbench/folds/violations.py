@@ -92,10 +92,10 @@ def _counted(end: End) -> Iterator[dict[str, Any]]:
             if step.link is not None and number is not None:
                 yield from _changed(row, number, current.get(step.link.key))
             continue
-        if step.link is not None and step.link.attached and not step.link.limit.spoken:
-            yield _breach(row, BEYOND_CREDIT, by=step.link.begun)
         if step.link is not None:
             current[step.link.key] = value(row, "delivery_id")
+            if step.link.attached and not step.link.limit.spoken:
+                yield _breach(row, BEYOND_CREDIT, by=step.link.begun)
         if step.over is not None:
             # RabbitMQ puts a flow aside while its queue has not answered the one before.
             heeds = end.own and end.peer == CLIENT

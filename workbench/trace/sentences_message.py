@@ -92,8 +92,9 @@ def disposition(moment: Moment) -> str:
     """One sentence or two about a disposition."""
     frame, row = moment.frame, moment.row
     end = frame.get("role")
-    state = row.extra.get("state")
-    outcome = state.get("type") if isinstance(state, dict) else None
+    told_state = row.extra.get("state")
+    state = told_state if isinstance(told_state, dict) else {}
+    outcome, error = state.get("type"), state.get("error")
     told = {"author": role(end), "messages": _deliveries(moment)}
     settled = bool(frame.get("settled"))
     many = "-many" if _how_many(moment) != 1 else ""
@@ -105,8 +106,7 @@ def disposition(moment: Moment) -> str:
         text += say(f"disposition.and-settles{many}" if settled else "disposition.unsettled")
     else:
         text = say(f"disposition.settles{many}" if settled else "disposition.none", **told)
-    if outcome == "rejected" and isinstance(state, dict) and isinstance(state.get("error"), dict):
-        error = state["error"]
+    if outcome == "rejected" and isinstance(error, dict):
         text += say(
             "disposition.condition" if "condition" in error else "disposition.no-condition",
             condition=visible(error.get("condition")),

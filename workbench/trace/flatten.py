@@ -71,19 +71,17 @@ def frame_fields(item: Any) -> tuple[str, dict[str, Any]]:
 
 def details_of(told: Mapping[str, Any]) -> dict[str, Any]:
     """What a row says that is no frame, as the fields of `DETAIL_FIELDS`."""
-    fields: dict[str, Any] = {}
-    fill(fields, told.items(), _DETAIL_TYPES)
-    return fields
+    return fields_of(told.items(), _DETAIL_TYPES)
 
 
-def fill(fields: dict[str, Any], told: Iterable[tuple[str, Any]], types: Mapping[str, str]) -> None:
-    """Adds values to a row's fields: those that their columns do not take as `extra_json`.
+def fields_of(told: Iterable[tuple[str, Any]], types: Mapping[str, str]) -> dict[str, Any]:
+    """Values as a row's fields: those that their columns do not take as `extra_json`.
 
     Args:
-        fields: so far.
         told: names and values.
         types: of the columns; where one is `string`, octets are text.
     """
+    fields: dict[str, Any] = {}
     others: dict[str, Any] = {}
     for name, value in told:
         type_ = types.get(name)
@@ -96,6 +94,7 @@ def fill(fields: dict[str, Any], told: Iterable[tuple[str, Any]], types: Mapping
             fields[name] = known
     if others:
         fields[EXTRA_JSON] = extra_text(others)
+    return fields
 
 
 def extra_text(told: Mapping[str, Any]) -> str:

@@ -11,7 +11,7 @@ from workbench.amqp010.frame import Headers, ProtocolHeader, SegmentType, WireIt
 from workbench.amqp010.values import SequenceSet
 
 from .fields import EXTRA_JSON, FRAME_010_FIELDS
-from .flatten import PROTOCOL_HEADER, extra_text, fill
+from .flatten import PROTOCOL_HEADER, extra_text, fields_of
 
 _TYPES = {field.name: field.type for field in FRAME_010_FIELDS}
 
@@ -50,8 +50,8 @@ def fields_010(item: WireItem) -> tuple[str, dict[str, Any]]:
         told = {"octets": content}
     if isinstance(content, Command):
         fields["sync"] = content.sync
-    fill(fields, ((name, _plain(value)) for name, value in told.items()), _TYPES)
-    return item.kind, fields
+    plain = ((name, _plain(value)) for name, value in told.items())
+    return item.kind, fields | fields_of(plain, _TYPES)
 
 
 def _plain(value: Any) -> Any:

@@ -18,7 +18,7 @@ from workbench.amqp091.frame import (
 from workbench.amqp091.methods import Method
 
 from .fields import EXTRA_JSON, FRAME_091_FIELDS
-from .flatten import extra_text, fill
+from .flatten import extra_text, fields_of
 
 _TYPES = {field.name: field.type for field in FRAME_091_FIELDS}
 
@@ -47,7 +47,7 @@ def fields_091(item: WireItem) -> tuple[str, dict[str, Any]]:
     if isinstance(payload, Method):
         told = zip(_names(type(payload)), astuple(payload), strict=True)
         meant = [(name, value) for name, value in told if value or name not in RESERVED]
-        fill(fields, meant, _TYPES)
+        fields |= fields_of(meant, _TYPES)
     elif isinstance(payload, ContentHeader):
         fields["class_id"] = payload.class_id
         named = asdict(payload.properties)

@@ -23,6 +23,7 @@ from __future__ import annotations
 
 from bisect import insort
 from dataclasses import dataclass, field
+from operator import attrgetter
 from typing import NamedTuple
 
 from workbench import serial
@@ -223,7 +224,7 @@ class Reassembler:
     def finish(self) -> list[StreamSegment]:
         """The capture is over: hands on what waited behind holes, as gaps."""
         ready = [one for conversation in self.conversations for one in self._flush(conversation)]
-        ready.sort(key=_place_of)
+        ready.sort(key=attrgetter("place"))
         return ready
 
     def _hold(self, conversation: Conversation, ready: list[StreamSegment]) -> list[StreamSegment]:
@@ -238,7 +239,7 @@ class Reassembler:
 
     def _release(self, conversation: Conversation) -> list[StreamSegment]:
         ready, conversation.held, conversation.held_octets = conversation.held, [], 0
-        ready.sort(key=_place_of)
+        ready.sort(key=attrgetter("place"))
         return ready
 
     def _open(self, source: bytes, destination: bytes, t_us: int) -> Direction:
@@ -402,10 +403,6 @@ class Reassembler:
             while direction.waiting or direction.acks:
                 self._give_up(direction)
         return self._release(conversation)
-
-
-def _place_of(one: StreamSegment) -> float:
-    return one.place
 
 
 def _is_new(direction: Direction, seq: int) -> bool:

@@ -9,7 +9,7 @@ from workbench.trace.fields import FRAME_PROTOCOLS
 from workbench.trace.schema import AMQP_1_0, Row
 
 from . import channels
-from .counters import Counters
+from .counters import Counters, LinkState
 from .intervals import Intervals, over
 from .vantage import LinkKey, ends, in_order, link_key, once
 
@@ -124,6 +124,7 @@ def _head_of_line(rows: Iterable[Row]) -> dict[LinkKey, Intervals]:
     for end in ends(rows):
         counters = Counters(end)
         shut: dict[int | None, bool] = {}
+        of_session: dict[int | None, dict[LinkKey, LinkState]] = {}
         for step in counters.steps():
             row, link = step.row, step.link
             if row.kind in ("close", "end"):
@@ -131,11 +132,13 @@ def _head_of_line(rows: Iterable[Row]) -> dict[LinkKey, Intervals]:
                         if row.kind == "close" or key.session == row.session)  # fmt: skip
                 over(row, (found[key] for key in gone))
                 continue
+            here = of_session.setdefault(row.session, {})
+            if link is not None:
+                here[link.key] = link
             turned = [] if link is None else [link]
             now = step.session is not None and step.session.left == 0
             if now != shut.get(row.session, False):
-                shut[row.session] = now
-                turned = [one for key, one in counters.links.items() if key.session == row.session]
+                turned, shut[row.session] = list(here.values()), now
             for one in turned:
                 found.setdefault(one.key, Intervals()).note(row, now and bool(one.credit))
             if link is not None and row.kind == "detach":

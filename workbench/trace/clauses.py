@@ -142,7 +142,7 @@ def clause_of(row: Row) -> str | None:
     if row.protocol == AMQP_0_10:
         return clause_010(row.kind or "")
     from_receiver = None if row.link_sender is None else row.from_peer != row.link_sender
-    return clause_for(row.kind, row.fields, from_receiver=from_receiver)
+    return clause_for(row.kind, row.frame, from_receiver=from_receiver)
 
 
 def clause_for(

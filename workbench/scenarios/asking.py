@@ -124,8 +124,7 @@ def take(world: World, count: Count = 1) -> None:
         ask()
         return
     rival = world.peers[RIVAL] = Consumer(RIVAL, QUEUE, auto_settle=True)
-    latency = world.number("latency_us")
-    world.connect(client_of(world, rival, on_attached=ask), "c2", (latency, latency))
+    world.connect(client_of(world, rival, on_attached=ask), "c2")
 
 
 @act(_not_attached)
@@ -177,8 +176,7 @@ def asking(
 
     These are the figures 2.43 to 2.46 of the specification.
     """
-    queue = world.broker.declare(QUEUE)
-    world.clock.call_soon(queue.fill, world.messages(message_bytes, messages))
+    world.fill(QUEUE, messages)
 
     def attached() -> None:
         world.mark_start()
@@ -205,4 +203,4 @@ def asking(
     )
     world.peers["consumer"] = consumer
     client = client_of(world, consumer, on_attached=attached)
-    world.connect(client, "c1", (latency_us, latency_us))
+    world.connect(client, "c1")

@@ -83,8 +83,7 @@ def publish(world: World, queue: QueueName = QUEUES[0], count: Count = 1) -> Non
             assert isinstance(task, Publisher091)
             task.publish(count)
         elif isinstance(client, Client):
-            payloads = [world.message(world.number("message_bytes")) for _ in range(count)]
-            client.publisher(queue).publish(payloads, world.number("pause_us"))
+            client.publisher(queue).publish(world.payloads(count), world.number("pause_us"))
 
 
 @act()
@@ -198,8 +197,7 @@ def chain(
         for name in (queue, twin(queue)) if beside else (queue,):
             world.broker.declare(name, arguments, replicas=replicas)
     for name in _queues(world, QUEUES[1]):
-        messages = world.messages(message_bytes, ready)
-        world.clock.call_soon(world.broker.queues[name].fill, messages)
+        world.fill(name, ready)
     together: list[list[Task091]] = [[]]
     for name in QUEUES:
         if separate and together[-1]:
@@ -233,7 +231,7 @@ def chain(
     def connect(number: int, client: Client091 | Client) -> None:
         name = f"c{number + 1}"
         world.peers[name] = client
-        world.connect(client, name, (latency_us, latency_us), socket_octets or None)
+        world.connect(client, name, socket_octets)
 
     for number, tasks in enumerate(together):
         done = partial(opened, number)

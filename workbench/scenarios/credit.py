@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Annotated, Any
 
 from workbench.amqp10.credit import (
@@ -30,7 +31,7 @@ from .parameters import (
     Processing,
     Ready,
 )
-from .world import World
+from .world import World, after_all
 
 QUEUE = "q"
 MANUAL = "manual"
@@ -171,7 +172,7 @@ def publish(world: World, count: Count = 1) -> None:
     size = world.number("message_bytes")
     if too_much := _too_much(count, size):
         raise ActionError(too_much)
-    payloads = [world.message(size) for _ in range(count)]
+    payloads = world.payloads(count)
     publisher = world.peers.get("publisher")
     if publisher is not None:
         publisher.publish(payloads)
@@ -255,17 +256,11 @@ def credit(
 
     Without credit nothing is sent; every transfer uses one.
     """
-    queue = world.broker.declare(QUEUE)
     if too_much := _too_much(messages, message_bytes):
         raise ParameterError(too_much)
-    world.clock.call_soon(queue.fill, world.messages(message_bytes, messages))
-    waiting = {"consumer", "publisher"} if publisher == VISIBLE else {"consumer"}
-
-    def attached(role: str) -> None:
-        waiting.discard(role)
-        if not waiting and world.start_seq is None:
-            world.mark_start()
-
+    world.fill(QUEUE, messages)
+    roles = ("consumer", "publisher") if publisher == VISIBLE else ("consumer",)
+    attached = after_all(roles, world.mark_start)
     receiver: Any
     consumer: Any
     if client == PROTON:
@@ -273,7 +268,7 @@ def credit(
 
         if policy != MANUAL:
             raise ParameterError(refusal("credit.manual-only"))
-        receiver = consumer = ProtonPeer(address=QUEUE, on_attached=lambda: attached("consumer"))
+        receiver = consumer = ProtonPeer(address=QUEUE, on_attached=partial(attached, "consumer"))
     else:
         consumer = Consumer(
             address=QUEUE,
@@ -281,11 +276,11 @@ def credit(
             processing_us=processing_us,
             auto_settle=acknowledge == "auto",
         )
-        receiver = client_of(world, consumer, on_attached=lambda: attached("consumer"))
+        receiver = client_of(world, consumer, on_attached=partial(attached, "consumer"))
     world.peers["consumer"] = consumer
-    world.connect(receiver, "c1", (latency_us, latency_us))
+    world.connect(receiver, "c1")
     if publisher == VISIBLE:
         sender = Publisher(address=QUEUE)
         world.peers["publisher"] = sender
-        other = client_of(world, sender, on_attached=lambda: attached("publisher"))
-        world.connect(other, "c2", (latency_us, latency_us))
+        other = client_of(world, sender, on_attached=partial(attached, "publisher"))
+        world.connect(other, "c2")

@@ -253,4 +253,4 @@ def emergency_brake(
 
     for name, one in ((APP, app), (WORKER, worker)):
         world.peers[name] = one
-        world.connect(one, name, (latency_us, latency_us), socket_octets or None)
+        world.connect(one, name, socket_octets)

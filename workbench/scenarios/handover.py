@@ -215,8 +215,8 @@ def handover(
 
     How the active one leaves decides whether messages are delivered twice.
     """
-    queue = world.broker.declare(QUEUE, single_active_consumer=True)
-    world.clock.call_soon(queue.fill, world.messages(message_bytes, messages))
+    world.broker.declare(QUEUE, single_active_consumer=True)
+    world.fill(QUEUE, messages)
     names = NAMES[:consumers]
 
     def connect(place: int) -> None:
@@ -239,7 +239,7 @@ def handover(
         )
         world.peers[name] = consumer
         client = client_of(world, consumer, on_attached=attached)
-        world.connect(client, f"c{place + 1}", (latency_us, latency_us))
+        world.connect(client, f"c{place + 1}")
 
     def grant_all() -> None:
         for name in names:

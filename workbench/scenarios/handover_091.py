@@ -192,8 +192,8 @@ def handover_091(
     If it cancels while it holds messages, and is lost then, they come behind later ones.
     """
     arguments = QueueArguments(queue_type=queue_type, single_active_consumer=True)
-    queue = world.broker.declare(QUEUE, arguments, replicas=1 if queue_type == QUORUM else None)
-    world.clock.call_soon(queue.fill, world.messages(message_bytes, messages))
+    world.broker.declare(QUEUE, arguments, replicas=1 if queue_type == QUORUM else None)
+    world.fill(QUEUE, messages)
 
     def connect(place: int) -> None:
         name = NAMES[place]
@@ -207,7 +207,7 @@ def handover_091(
         )
         client = Client091(world.clock, [consumer], name=name, on_open=partial(opened, place))
         world.peers[name] = client
-        world.connect(client, f"c{place + 1}", (latency_us, latency_us))
+        world.connect(client, f"c{place + 1}")
 
     def opened(place: int) -> None:
         if place + 1 < consumers:

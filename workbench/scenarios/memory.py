@@ -8,7 +8,7 @@ Acts: publish, consume, connect, wait, alarm, clear, hold, release, set_latency.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Annotated
 
 from workbench.amqp091.methods import BasicConsume, BasicQos
@@ -102,11 +102,7 @@ def wait(
     ms: Annotated[int, Whole(1, 60_000, "ms"), "how long, in virtual time"] = 1_000,
 ) -> None:
     """Let time pass: the memory is looked at once a second while the alarm is on."""
-    world.clock.call_later(1_000 * ms, _nothing)
-
-
-def _nothing() -> None:
-    """Time has passed."""
+    world.clock.call_later(1_000 * ms, lambda: None)
 
 
 def _publisher(world: World) -> Publisher091:
@@ -123,16 +119,12 @@ def _consumer(world: World, queue: str, channel: int = 1) -> _LaterConsumer:
     )
 
 
-def _join(world: World, name: str, tasks: Sequence[Task091]) -> None:
-    latency = world.number("latency_us")
-
-    def opened() -> None:
-        if world.start_seq is None and name == BOTH:
-            world.mark_start()
-
+def _join(
+    world: World, name: str, tasks: Sequence[Task091], opened: Callable[[], None] = lambda: None
+) -> None:
     client = Client091(world.clock, tasks, name=name, on_open=opened)
     world.peers[name] = client
-    world.connect(client, name, (latency, latency), world.number("socket_octets") or None)
+    world.connect(client, name, world.number("socket_octets"))
 
 
 @scenario(
@@ -160,8 +152,8 @@ def memory(
     """Three clients and a broker with a limit: whoever publishes under an alarm is blocked."""
     world.broker.watch_memory(limit_octets)
     world.broker.declare(GROWING)
-    other = world.broker.declare(OTHER)
-    world.clock.call_soon(other.fill, world.messages(1, ready))
+    world.fill(OTHER, ready, size=1)
     _join(world, PUBLISHER, [_publisher(world)])
     _join(world, CONSUMER, [_consumer(world, GROWING)])
-    _join(world, BOTH, [_publisher(world), _consumer(world, OTHER, channel=2)])
+    both = [_publisher(world), _consumer(world, OTHER, channel=2)]
+    _join(world, BOTH, both, world.mark_start)

@@ -133,4 +133,4 @@ def mirrors(
     )
     client = Client091(world.clock, [publisher], name="client", on_open=world.mark_start)
     world.peers["c1"] = client
-    world.connect(client, "c1", (latency_us, latency_us))
+    world.connect(client, "c1")

@@ -211,4 +211,4 @@ def multicast(
     worker = Client091(world.clock, [consumer], name="worker", on_open=lambda: opened(WORKER))
     for name, one in ((APP, app), (WORKER, worker)):
         world.peers[name] = one
-        world.connect(one, name, (latency_us, latency_us), socket_octets)
+        world.connect(one, name, socket_octets)

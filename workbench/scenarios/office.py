@@ -133,8 +133,7 @@ def office(
     depot = Receiver010(DEPOT, PARCELS, capacity=messages, processing_us=depot_work_us)
 
     def begin() -> None:
-        payloads = [world.message(message_bytes) for _ in range(messages)]
-        publisher.publish(payloads, US_PER_S // orders_rate)
+        publisher.publish(world.payloads(messages), US_PER_S // orders_rate)
         bills.publish(messages)
         parcels.send([PARCELS] * messages)
         _feed(world, STOCK, messages, stock_rate)
@@ -162,4 +161,4 @@ def office(
     for name, client in clients.items():
         world.peers[name] = client
         socket = orders_socket if name == ORDERS else 0
-        world.connect(client, name, (latency_us, latency_us), socket or None)
+        world.connect(client, name, socket)

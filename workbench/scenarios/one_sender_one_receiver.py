@@ -10,8 +10,9 @@ one receiver).
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import partial
 from itertools import repeat
 from typing import Annotated, Any
 
@@ -201,11 +202,11 @@ def _ends(world: World, connections: Iterable[str]) -> None:
     world.clock.call_later(world.number("run_ms") * US_PER_MS, over)
 
 
-def _amqp_10(world: World) -> None:
+def _amqp_10(world: World, begun: Callable[[str], None]) -> None:
     """The AMQP 1.0 half: a link to publish and a link to consume on one session."""
 
     def attached() -> None:
-        world.mark_start()
+        begun(AMQP_1_0)
         _ends(world, ["c1"])
 
     client = client_of(
@@ -224,11 +225,10 @@ def _amqp_10(world: World) -> None:
         on_attached=attached,
     )
     world.peers["client"] = client
-    latency = world.number("latency_us")
-    world.connect(client, "c1", (latency, latency))
+    world.connect(client, "c1")
 
 
-def _amqp_091(world: World) -> None:
+def _amqp_091(world: World, begun: Callable[[str], None]) -> None:
     """The AMQP 0-9-1 half: both on one channel, or each on a connection of its own."""
     size = world.number("message_bytes")
     tasks: list[Task091] = [
@@ -244,10 +244,9 @@ def _amqp_091(world: World) -> None:
     ]
     together = [[task] for task in tasks] if world.parameters["separate"] else [tasks]
     names = [f"c{number}" for number in range(2, 2 + len(together))]
-    latency = world.number("latency_us")
 
     def start() -> None:
-        world.mark_start()
+        begun(AMQP_0_9_1)
         _ends(world, names)
 
     opened = after_all(names, start)
@@ -259,10 +258,10 @@ def _amqp_091(world: World) -> None:
             ours,
             name=f"app-{name}",
             sharing=sharing,
-            on_open=lambda name=name: opened(name),  # type: ignore[misc]
+            on_open=partial(opened, name),
         )
         world.peers[f"client-{name}"] = client
-        world.connect(client, name, (latency, latency), world.number("socket_octets"))
+        world.connect(client, name, world.number("socket_octets"))
 
 
 def encoded(world: World) -> bytes:
@@ -319,12 +318,14 @@ def one_sender_one_receiver(
     """
     world.broker.make_cluster(1, fsync=SyncTime.constant(fsync_us))
     message = message_of(encoded(world))
-    for one in protocols_of(world):
+    protocols = protocols_of(world)
+    for one in protocols:
         queue = world.broker.declare(queue_name(CLASSIC, one))
         world.clock.call_soon(queue.fill, repeat(message, preload))
         arguments = QueueArguments(queue_type=QUORUM)
         world.broker.declare(queue_name(QUORUM, one), arguments, replicas=1)
-    if AMQP_1_0 in protocols_of(world):
-        _amqp_10(world)
-    if AMQP_0_9_1 in protocols_of(world):
-        _amqp_091(world)
+    begun = after_all(protocols, world.mark_start)
+    if AMQP_1_0 in protocols:
+        _amqp_10(world, begun)
+    if AMQP_0_9_1 in protocols:
+        _amqp_091(world, begun)

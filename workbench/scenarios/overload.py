@@ -258,4 +258,4 @@ def overload(
     )
     for name, one in ((APP, app), (WORKER, worker)):
         world.peers[name] = one
-        world.connect(one, name, (latency_us, latency_us))
+        world.connect(one, name)

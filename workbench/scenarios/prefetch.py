@@ -122,14 +122,8 @@ def prefetch(
     latency_us: Latency = PRESET.wire_latency_us,
 ) -> None:
     """One connection, one channel, one queue with messages, and consumers that begin one by one."""
-    queue = world.broker.declare(QUEUE)
-    world.clock.call_soon(queue.fill, world.messages(message_bytes, messages))
-
-    def limited() -> None:
-        if world.start_seq is None:
-            world.mark_start()
-
-    tasks = [_LaterConsumer(name, limited) for name in NAMES]
+    world.fill(QUEUE, messages)
+    tasks = [_LaterConsumer(name, world.mark_start) for name in NAMES]
     client = Client091(world.clock, tasks, name="app")
     world.peers["app"] = client
-    world.connect(client, "c1", (latency_us, latency_us))
+    world.connect(client, "c1")

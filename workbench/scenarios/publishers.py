@@ -145,8 +145,7 @@ def publish(
     per_second = world.number("rate") if rate is None else rate
     every_us = max(1, US_PER_S // per_second) if per_second else 0
     for name in names:
-        payloads = [world.message(world.number("message_bytes")) for _ in range(count)]
-        client.publisher(name).publish(payloads, every_us)
+        client.publisher(name).publish(world.payloads(count), every_us)
 
 
 @act()
@@ -247,17 +246,11 @@ def publishers(
     for name, us in zip(names, service_times(service_us, len(names)), strict=True):
         _slow(world, name, us)
     if consumer:
-        source = world.broker.declare(SOURCE)
-        world.clock.call_soon(source.fill, world.messages(message_bytes, ready))
-
-    def attached() -> None:
-        if world.start_seq is None:
-            world.mark_start()
-
+        world.fill(SOURCE, ready)
     links: list[ClientLink] = [publisher(world, name, name) for name in names]
     if consumer:
         policy = TopUpAtHalf(consumer_credit) if consumer_credit else Manual()
         links.append(Consumer(CONSUMER, address(SOURCE), policy=policy, auto_settle=True))
-    client = client_of(world, *links, name="app", on_attached=attached)
+    client = client_of(world, *links, name="app", on_attached=world.mark_start)
     world.peers["client"] = client
-    world.connect(client, "c1", (latency_us, latency_us), socket_octets or None)
+    world.connect(client, "c1", socket_octets)

@@ -200,21 +200,16 @@ def qpid(
         for name, size in windows.items()
     }
     tasks[RECEIVER] = [Receiver010(name, name, capacity=1, processing_us=None) for name in QUEUES]
-    _connect(world, tasks, latency_us)
+    _connect(world, tasks)
 
 
-def _connect(world: World, tasks: Mapping[str, Sequence[Task010]], latency_us: int) -> None:
+def _connect(world: World, tasks: Mapping[str, Sequence[Task010]]) -> None:
     """A client for each list of tasks; the set-up ends when all are attached."""
-
-    def begin() -> None:
-        world.mark_start()
-
-    opened = after_all(tasks, begin)
-
+    opened = after_all(tasks, world.mark_start)
     for name, own in tasks.items():
         client = Client010(world.clock, own, name=name, on_open=partial(opened, name))
         world.peers[name] = client
-        world.connect(client, CONNECTIONS[name], (latency_us, latency_us))
+        world.connect(client, CONNECTIONS[name])
 
 
 # -- credit of a subscriber -----------------------------------------------------------------------
@@ -287,9 +282,6 @@ def qpid_credit(
     used is gone; in window mode it comes back when the subscriber completes the message.
     """
     declare_queue(world.broker, QUEUES[0], FlowThresholds())
-    world.broker.queues[QUEUES[0]].fill(world.messages(message_bytes, messages))
-    _connect(
-        world,
-        {SUBSCRIBER: [Receiver010(SUBSCRIBER, QUEUES[0], capacity=None, processing_us=None)]},
-        latency_us,
-    )
+    world.fill(QUEUES[0], messages)
+    subscriber = Receiver010(SUBSCRIBER, QUEUES[0], capacity=None, processing_us=None)
+    _connect(world, {SUBSCRIBER: [subscriber]})

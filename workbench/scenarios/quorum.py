@@ -21,7 +21,7 @@ from .acts import WIRE_ACTS
 from .credit import QUEUE, client_of
 from .declare import PRESET, OneOf, Whole, act, scenario
 from .parameters import MAX_MESSAGES, Count, Latency, Microseconds, Ready, SmallMessageBytes
-from .world import World
+from .world import World, after_all
 
 MAX_FSYNC_US = 1_000_000
 NODES = tuple(f"n{number}" for number in range(1, REPLICAS[-1] + 1))
@@ -51,8 +51,7 @@ def _not_attached(world: World) -> str | None:
 @act(_not_attached)
 def publish(world: World, count: Annotated[Count, "how many"] = 1) -> None:
     """The publisher sends messages, as far as its credit goes."""
-    size = world.number("message_bytes")
-    world.peers["publisher"].publish([world.message(size) for _ in range(count)])
+    world.peers["publisher"].publish(world.payloads(count))
 
 
 @act()
@@ -172,23 +171,19 @@ def quorum(
         latency_us=node_latency_us,
     )
     world.broker.declare(QUEUE, QueueArguments(queue_type="quorum"), replicas=int(replicas))
-    waiting = {"publisher", "consumer"} if link_credit else {"publisher"}
 
-    def attached(role: str) -> None:
-        waiting.discard(role)
-        if waiting:
-            return
+    def begin() -> None:
         world.mark_start()
-        first = [world.message(message_bytes) for _ in range(messages)]
-        if first:
-            world.clock.call_soon(publisher.publish, first)
-        if "consumer" in world.peers:
+        if messages:
+            world.clock.call_soon(publisher.publish, world.payloads(messages))
+        if link_credit:
             world.clock.call_soon(world.peers["consumer"].grant, link_credit)
 
     publisher = Publisher(address=QUEUE)
     world.peers["publisher"] = publisher
     if link_credit:
         world.peers["consumer"] = Consumer(address=QUEUE)
+    attached = after_all(world.peers, begin)
     for number, (role, link) in enumerate(world.peers.items(), start=1):
         client = client_of(world, link, on_attached=partial(attached, role))
-        world.connect(client, f"c{number}", (latency_us, latency_us))
+        world.connect(client, f"c{number}")

@@ -22,7 +22,7 @@ from workbench.queues.raft_referee import InvariantBrokenError, Referee
 from workbench.sim import Tap, VirtualClock
 
 from .quorum_chaos_clients import QueueClients
-from .quorum_chaos_links import PRESET, QUEUE, LinkClients
+from .quorum_chaos_links import PRESET, QUEUE, WAY_US, LinkClients
 from .world import World
 
 MOST_EVENTS = 200_000
@@ -100,7 +100,7 @@ class Chaos:
         over_links = plan == self._plan and pick(0, 2) == 0
         self.replicas = (1, 3, 3, 3, 5)[pick(0, 5)] if plan == self._plan else 5 if eight else 3
         low = pick(200, 4_000)
-        world = World(preset=PRESET, parameters={}, tap=tap, clock=clock)
+        world = World(preset=PRESET, parameters={"latency_us": WAY_US}, tap=tap, clock=clock)
         self.cluster = world.broker.make_cluster(
             self.replicas,
             fsync=SyncTime.between(low, low + pick(1, 6_000)),

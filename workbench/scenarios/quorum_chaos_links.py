@@ -252,7 +252,7 @@ class LinkClients:
         self._dead = Consumer(address=DEAD, policy=BatchThenWait(10_000), terms=SETTLED)
         links: list[ClientLink] = [*self.publishers, *self.consumers, self._dead]
         for name, link in zip((*PUBLISHERS, *names, DEAD), links, strict=True):
-            world.connect(Client(world.clock, [link], name=name), name, (WAY_US, WAY_US))
+            world.connect(Client(world.clock, [link], name=name), name)
 
     @property
     def sent(self) -> int:

@@ -318,4 +318,4 @@ def race(
     terms = {"credit_overrun": OVERRUN[overrun]}
     links = [Consumer(name, address, terms=terms) for name, address in addresses.items()]
     client = world.peers["consumer"] = client_of(world, *links, on_attached=attached)
-    world.connect(client, "c1", (latency_us, latency_us))
+    world.connect(client, "c1")

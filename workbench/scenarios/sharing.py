@@ -6,6 +6,7 @@ Acts: publish, consume, cancel, give_back, alarm, clear, hold, release, set_late
 from __future__ import annotations
 
 import re
+from functools import partial
 from typing import Annotated, Any
 
 from workbench.amqp091.events import Event, MessageReceived
@@ -152,8 +153,7 @@ def sharing(
 
     How far the first can hold the others up is up to the prefetch.
     """
-    queue = world.broker.declare(QUEUE)
-    world.clock.call_soon(queue.fill, world.messages(message_bytes, messages))
+    world.fill(QUEUE, messages)
     consumers = [
         NumberedConsumer(
             name,
@@ -166,11 +166,7 @@ def sharing(
         for name in (FIRST, SECOND)
     ]
 
-    def begin() -> None:
-        world.mark_start()
-
-    opened = after_all({"c1", "c2"}, begin)
-
+    opened = after_all({"c1", "c2"}, world.mark_start)
     publisher = Publisher091(
         PUBLISHER, QUEUE, body=bytes(message_bytes), heeds_blocked=heeds_blocked
     )
@@ -179,7 +175,7 @@ def sharing(
             world.clock,
             tasks,
             name=name,
-            on_open=lambda name=name: opened(name),  # type: ignore[misc]
+            on_open=partial(opened, name),
         )
         world.peers[name] = client
-        world.connect(client, name, (latency_us, latency_us))
+        world.connect(client, name)

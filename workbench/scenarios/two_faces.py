@@ -121,8 +121,7 @@ def publish(world: World, queue: QueueName = FIRST, count: Count = 1) -> None:
         assert isinstance(task, Sender010)
         task.send([queue] * count)
     else:
-        payloads = [world.message(world.number("message_bytes")) for _ in range(count)]
-        producer.publisher(queue).publish(payloads, world.number("pause_us"))
+        producer.publisher(queue).publish(world.payloads(count), world.number("pause_us"))
 
 
 @scenario(
@@ -173,4 +172,4 @@ def two_faces(
     receiver = Client010(world.clock, tasks, name=RECEIVER, on_open=partial(opened, RECEIVER))
     for name, client in ((PRODUCER, producer), (RECEIVER, receiver)):
         world.peers[name] = client
-        world.connect(client, CONNECTIONS[name], (latency_us, latency_us))
+        world.connect(client, CONNECTIONS[name])

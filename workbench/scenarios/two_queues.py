@@ -176,8 +176,7 @@ def two_queues(
     Which queue is served, and how fast, is decided by the credit of each link.
     """
     for name, ready in ((FIRST, messages_urgent), (SECOND, messages_bulk)):
-        queue = world.broker.declare(name)
-        world.clock.call_soon(queue.fill, world.messages(message_bytes, ready))
+        world.fill(name, ready)
 
     def attached() -> None:
         world.mark_start()
@@ -194,4 +193,4 @@ def two_queues(
         on_attached=attached,
     )
     world.peers["consumer"] = consumer
-    world.connect(consumer, "c1", (latency_us, latency_us))
+    world.connect(consumer, "c1")

@@ -238,8 +238,7 @@ def _amqp_10(world: World) -> None:
     ]
     client = client_of(world, *links, name="app", sending=AtOnce(), on_attached=attached)
     world.peers["client"] = client
-    latency = world.number("latency_us")
-    world.connect(client, "c1", (latency, latency))
+    world.connect(client, "c1")
 
 
 def lock_of(world: World, publishes_per_ack: int = 1) -> OneLock:
@@ -280,8 +279,7 @@ def _amqp_091(world: World) -> None:
     ]
     client = Client091(world.clock, tasks, name="app-091", sharing=lock_of(world), on_open=opened)
     world.peers["client-091"] = client
-    latency = world.number("latency_us")
-    world.connect(client, CONNECTION_091, (latency, latency), world.number("socket_octets"))
+    world.connect(client, CONNECTION_091, world.number("socket_octets"))
 
 
 def protocols_of(world: World) -> tuple[str, ...]:

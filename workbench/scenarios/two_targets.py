@@ -44,8 +44,7 @@ def publish(
     """Let the application publish over one link, or over both."""
     every_us = max(1, US_PER_S // rate) if rate else 0
     for name in TARGETS if queue == ALL else (queue,):
-        payloads = [world.message(world.number("message_bytes")) for _ in range(count)]
-        world.peers["client"].publisher(name).publish(payloads, every_us)
+        world.peers["client"].publisher(name).publish(world.payloads(count), every_us)
 
 
 @act()
@@ -79,4 +78,4 @@ def two_targets(
     links = [publisher(world, name, name) for name in TARGETS]
     client = client_of(world, *links, name="app", on_attached=world.mark_start)
     world.peers["client"] = client
-    world.connect(client, "c1", (latency_us, latency_us))
+    world.connect(client, "c1")

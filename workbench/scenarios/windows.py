@@ -142,7 +142,7 @@ def publish(
         told = {"count": count, "size": size, "most": MAX_OCTETS}
         raise ActionError(refusal("windows.too-much", **told))
     publisher = client.publisher(link)  # refuses before a message is made
-    publisher.publish([world.message(size) for _ in range(count)])
+    publisher.publish(world.payloads(count))
 
 
 @act(_ignores)
@@ -230,13 +230,7 @@ def windows(
     if not consumers and not publisher:
         raise ParameterError(refusal("windows.no-link"))
     for name, ready in ((QUEUE, messages), (EXPRESS, express)):
-        queue = world.broker.declare(name)
-        world.clock.call_soon(queue.fill, world.messages(message_bytes, ready))
-
-    def attached() -> None:
-        if world.start_seq is None:
-            world.mark_start()
-
+        world.fill(name, ready)
     rule = Once(link_credit)
     links: list[ClientLink] = [Consumer(name, QUEUE, policy=rule) for name in RECEIVERS[:consumers]]
     if publisher:
@@ -247,7 +241,7 @@ def windows(
         name="app",
         sending=OneByOne(publish_us),
         session_settings=windows_of(world),
-        on_attached=attached,
+        on_attached=world.mark_start,
     )
     _follow_window(world)
-    world.connect(client, "c1", (latency_us, latency_us), socket_octets or None)
+    world.connect(client, "c1", socket_octets)

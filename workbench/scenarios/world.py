@@ -24,7 +24,6 @@ from workbench.frontends.amqp010 import QpidConnection
 from workbench.frontends.amqp010 import accept as accept_010
 from workbench.peers import Client010, Client091
 from workbench.presets import Preset
-from workbench.queues import Message
 from workbench.sim import Direction, End, NoTap, Tap, VirtualClock, Wire, WireError
 
 from .action import Action, Value, refusal
@@ -122,29 +121,30 @@ class World:
         text = b"message %d " % next(self._messages)
         return encode_message([Data(text.ljust(size, b".")[:size])])
 
-    def messages(self, size: int, count: int) -> list[Message]:
-        """The next messages as a queue holds them, each `size` long."""
-        return [message_of(self.message(size)) for _ in range(count)]
+    def payloads(self, count: int, size: int | None = None) -> list[bytes]:
+        """The next messages, encoded; each is `size` long, or else `message_bytes`."""
+        octets = self.number("message_bytes") if size is None else size
+        return [self.message(octets) for _ in range(count)]
 
     def put_message(self, queue: str) -> None:
-        """The next message, `message_bytes` long, comes into a queue from nowhere."""
-        (message,) = self.messages(self.number("message_bytes"), 1)
-        self.broker.declare(queue).publish(message)
+        """The next message comes into a queue from nowhere."""
+        (payload,) = self.payloads(1)
+        self.broker.declare(queue).publish(message_of(payload))
 
-    def connect(
-        self,
-        client: ClientEnd,
-        name: str,
-        latency_us: tuple[int, int],
-        capacity: int | None = None,
-    ) -> Wire:
+    def fill(self, queue: str, count: int, size: int | None = None) -> None:
+        """The next messages are ready in a queue when all begins."""
+        messages = [message_of(payload) for payload in self.payloads(count, size)]
+        self.clock.call_soon(self.broker.declare(queue).fill, messages)
+
+    def connect(self, client: ClientEnd, name: str, socket_octets: int = 0) -> None:
         """Put a client and the broker on the two ends of a new wire; the client begins to talk.
+
+        A frame is under way for the run's `latency_us`, in each direction.
 
         Args:
             client: the end that opens the connection.
             name: of the connection.
-            latency_us: microseconds from client to broker and back.
-            capacity: octets in flight that the wire takes in one direction; None is no limit.
+            socket_octets: in flight that the wire takes in one direction; 0 is no limit.
         """
         end: BrokerConnection | BrokerConnection091 | QpidConnection
         size: Callable[[Any], int]
@@ -154,29 +154,32 @@ class World:
             end, size = accept_010(self.broker, name), item_size_010
         else:
             end, size = accept(self.broker, name, self.credit_rule), item_size
+        latency_us = self.number("latency_us")
         wire = Wire(
             self.clock,
             client,
             end,
-            latency_us=latency_us,
+            latency_us=(latency_us, latency_us),
             connection=name,
             tap=self.tap,
             next_frame_id=self._frame_ids.__next__,
-            capacity=capacity,
+            capacity=socket_octets or None,
             size=size,
         )
         self.wires[name] = wire
         end.connect(wire)
         # Nothing happens while a world is built: an act may come before the first row.
         self.clock.call_soon(client.connect, wire)
-        return wire
 
     def mark_start(self) -> None:
-        """The set-up ends with the row made last; a lesson sets its cursor there.
+        """The set-up ends with the row made last, if it has not ended before.
 
+        A lesson sets its cursor there.
         An act right after that row happens before the client reacts to it, at the same time. It is
         no part of the set-up, so that a branch begins where the run begins that it is a branch of.
         """
+        if self.start_seq is not None:
+            return
         rows = getattr(self.tap, "rows", ())
         self.start_seq = len(rows) - 1
         for seq in range(len(rows) - 1, -1, -1):

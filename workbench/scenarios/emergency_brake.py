@@ -5,8 +5,9 @@ Acts: publish, open_channel, set_watermark, set_others, client_flow, hold, relea
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
-from typing import Annotated
+from typing import Annotated, Any
 
 from workbench.amqp091.methods import ChannelFlow
 from workbench.broker.memory import MEMORY
@@ -139,6 +140,39 @@ def client_flow(
 # -- the scenario ---------------------------------------------------------------------------
 
 
+def join(
+    world: World,
+    producer: MulticastProducer,
+    consumer: MulticastConsumer,
+    *,
+    socket_octets: int = 0,
+    then: Callable[[], None] = lambda: None,
+    **app: Any,
+) -> None:
+    """Connect publisher and consumer, and let the one publish when the other is there.
+
+    Args:
+        world: of the run.
+        producer: it publishes the run's `messages`.
+        consumer: it is there from the beginning.
+        socket_octets: as of `World.connect`.
+        then: what is done when the publisher begins.
+        **app: as of `Client091`, for the publisher's client.
+    """
+
+    def begin() -> None:
+        world.mark_start()
+        producer.publish(world.number("messages"))
+        then()
+
+    opened = after_all({APP, WORKER}, begin)
+    app_client = Client091(world.clock, [producer], name="app", on_open=partial(opened, APP), **app)
+    worker = Client091(world.clock, [consumer], name="worker", on_open=partial(opened, WORKER))
+    for name, client in ((APP, app_client), (WORKER, worker)):
+        world.peers[name] = client
+        world.connect(client, name, socket_octets)
+
+
 def _producer(world: World, name: str) -> MulticastProducer:
     return MulticastProducer(
         name,
@@ -227,30 +261,17 @@ def emergency_brake(
         raise ParameterError(str(error)) from None
     world.broker.declare(QUEUE)
 
-    def begin() -> None:
-        world.mark_start()
-        producer.publish(messages)
-
-    opened = after_all({APP, WORKER}, begin)
-
-    producer = _producer(world, PUBLISHER)
-    app = Client091(
-        world.clock,
-        [producer],
-        name="app",
-        answers_flow=client != SILENT,
-        on_open=lambda: opened(APP),
-        on_flow=lambda active: None if active else reinforce(),
-    )
-    worker = Client091(
-        world.clock, [_consumer(world, CONSUMER)], name="worker", on_open=lambda: opened(WORKER)
-    )
-
-    def reinforce() -> None:
-        if len(worker.tasks) == 1:
+    def asked(active: bool) -> None:
+        worker = world.peers[WORKER]
+        if not active and len(worker.tasks) == 1:
             for number in range(more_consumers):
                 worker.add(_consumer(world, f"{CONSUMER}-{number + 2}"))
 
-    for name, one in ((APP, app), (WORKER, worker)):
-        world.peers[name] = one
-        world.connect(one, name, socket_octets)
+    join(
+        world,
+        _producer(world, PUBLISHER),
+        _consumer(world, CONSUMER),
+        socket_octets=socket_octets,
+        answers_flow=client != SILENT,
+        on_flow=asked,
+    )

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from typing import Annotated
 
 from workbench.broker.system_memory import SystemMemoryError
-from workbench.peers import Client091, MulticastConsumer, MulticastProducer
+from workbench.peers import MulticastConsumer, MulticastProducer
 from workbench.peers.multicast091 import TELL_US, Rate
 from workbench.presets import AMQP_0_9_1
 
@@ -34,13 +34,14 @@ from .emergency_brake import (
     Octets,
     Stamped,
     crash,
+    join,
     lose,
     memory_of,
     say,
     watermark_of,
 )
 from .parameters import Latency, Microseconds, Processing, SocketOctets
-from .world import World, after_all
+from .world import World
 
 MEANT_FOR = "blog2008"
 US_PER_MS = 1_000
@@ -196,19 +197,11 @@ def multicast(
         on_heap_full=lambda: lose(world, WORKER),
     )
 
-    def begin() -> None:
-        world.mark_start()
-        producer.publish(messages)
+    def lower() -> None:
         world.clock.call_later(lowered_ms * US_PER_MS, memory.set_watermark, fraction)
-
-    opened = after_all({APP, WORKER}, begin)
 
     def asked(active: bool) -> None:
         if active:  # the alarm is over, and the run with it
             producer.left = 0
 
-    app = Client091(world.clock, [producer], name="app", on_open=lambda: opened(APP), on_flow=asked)
-    worker = Client091(world.clock, [consumer], name="worker", on_open=lambda: opened(WORKER))
-    for name, one in ((APP, app), (WORKER, worker)):
-        world.peers[name] = one
-        world.connect(one, name, socket_octets)
+    join(world, producer, consumer, socket_octets=socket_octets, then=lower, on_flow=asked)

@@ -14,7 +14,7 @@ from typing import Annotated
 from workbench.amqp091.errors import ReplyCode
 from workbench.broker.memory import MEMORY
 from workbench.broker.system_memory import SystemMemory, SystemMemoryError
-from workbench.peers import Client091, MulticastConsumer, MulticastProducer
+from workbench.peers import MulticastConsumer, MulticastProducer
 from workbench.presets import AMQP_0_9_1
 from workbench.queues import QueueArguments
 from workbench.sim import Clock
@@ -33,13 +33,14 @@ from .emergency_brake import (
     Octets,
     Stamped,
     crash,
+    join,
     memory_of,
     publish,
     say,
 )
 from .parameters import Latency, Microseconds
 from .run import Run, run
-from .world import World, after_all
+from .world import World
 
 THROTTLE, DISK, OPERATOR, CUT_OFF, DISCARD = "throttle", "disk", "operator", "cut off", "discard"
 OPTIONS = (THROTTLE, DISK, OPERATOR, CUT_OFF, DISCARD)
@@ -244,18 +245,5 @@ def overload(
         raise ParameterError(str(error)) from None
     if option == DISK:
         world.broker.watch_paging(lambda: memory.compared, int(memory.limit))
-
-    def begin() -> None:
-        world.mark_start()
-        producer.publish(messages)
-
-    opened = after_all({APP, WORKER}, begin)
-
     producer = MulticastProducer(PUBLISHER, QUEUE, body=bytes(message_bytes), pause_us=pause_us)
-    app = Client091(world.clock, [producer], name="app", on_open=lambda: opened(APP))
-    worker = Client091(
-        world.clock, [_consumer(world, CONSUMER)], name="worker", on_open=lambda: opened(WORKER)
-    )
-    for name, one in ((APP, app), (WORKER, worker)):
-        world.peers[name] = one
-        world.connect(one, name)
+    join(world, producer, _consumer(world, CONSUMER))

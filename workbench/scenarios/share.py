@@ -104,7 +104,7 @@ def share_code(run: Run, cursor: int | None = None) -> str:
             scenario=identity["scenario"],
             seed=identity["seed"],
             max_rows=None if run.max_rows == MAX_ROWS else run.max_rows,
-            own_code=_own_code(run),
+            own_code=tuple(sorted(run.code)),
             preset=identity["preset"],
             preset_changes=identity["preset_changes"],
             parameters=identity["parameters"],
@@ -291,8 +291,7 @@ class _Restoring:
 
         A default that comes from the preset is checked like a value that is given.
         """
-        run = self.play(scenario, preset, values)
-        return self.with_acts(run, ())
+        return self.play(scenario, preset, scenario.values(preset, values))
 
     def acted(self, start: Run, acts: list[Action]) -> Run:
         """The run with every act that is legal in its turn."""
@@ -318,7 +317,7 @@ class _Restoring:
                     why=visible(reason, 300),
                 )
             )
-        if (reason := self.refusal(start, acts)) is not None:
+        if self.refusal(start, acts) is not None:
             self.note(say("acts.more", more=len(acts)))
             return start
         return self.with_acts(start, acts)
@@ -370,11 +369,6 @@ class _Restoring:
         hashes = {"now": now[:SHOWN_HASH], "then": shared.trace_hash[:SHOWN_HASH]}
         self.note(say("compared.another", because=because, **hashes))
         return False
-
-
-def _own_code(run: Run) -> tuple[str, ...]:
-    """Names of the learner's functions that a run used."""
-    return tuple(sorted(run.code))
 
 
 def _size(value: Value) -> int:

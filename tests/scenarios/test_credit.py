@@ -223,8 +223,8 @@ def test_repeating_the_last_flow_changes_nothing(plan) -> None:  # type: ignore[
     assert sent(again) == sent(played)
     assert counters(last(again, "broker")) == (count, credit)
     assert (
-        again.world.overview()["broker.queue:q.ready"]
-        == (played.world.overview()["broker.queue:q.ready"])
+        again.world.broker.overview()["queue:q.ready"]
+        == played.world.broker.overview()["queue:q.ready"]
     )
 
 

@@ -107,8 +107,8 @@ def test_a_learner_s_rule_plays_and_is_no_part_of_the_run_s_identity():
     other = play([], grants=(3,), rule="yours", rule_function=lambda dc, credit, own, left: 0)
     again = play([], grants=(3,), rule="yours", rule_function=lambda dc, credit, own, left: 1)
     assert other.name == again.name
-    assert other.overview()["own_code"] == "rule"
-    assert run("race").overview()["own_code"] == ""
+    assert other.code.keys() == {"rule"}
+    assert not run("race").code
 
 
 def raising(dc, credit, own, left):

@@ -160,8 +160,7 @@ class Run:
 
     def legal(self, after_seq: int) -> dict[str, str | None]:
         """For every act: None if it is possible `until` that row and after it, else why not."""
-        world = self.until(after_seq).world_at(after_seq)
-        return {spec.name: _refusal(world, spec) for spec in self.scenario.actions}
+        return self._refusals(self.until(after_seq).world_at(after_seq))
 
     def legal_each(self) -> list[dict[str, str | None]]:
         """What `legal` says after each row, in order; played once for all of them."""
@@ -169,8 +168,7 @@ class Run:
 
         def note(world: World, rows: int) -> None:
             if rows > len(found):
-                told = {spec.name: _refusal(world, spec) for spec in self.scenario.actions}
-                found.extend([told] * (rows - len(found)))
+                found.extend([self._refusals(world)] * (rows - len(found)))
 
         self._execute(stop_after=None, watch=note)
         return found
@@ -181,6 +179,9 @@ class Run:
         return self._execute(stop_after=after_seq).world
 
     # -- inside -----------------------------------------------------------------------------
+
+    def _refusals(self, world: World) -> dict[str, str | None]:
+        return {spec.name: _refusal(world, spec) for spec in self.scenario.actions}
 
     def _with(self, actions: tuple[Action, ...]) -> Run:
         """The branch with these acts."""
@@ -289,18 +290,6 @@ class Run:
     def identity(self) -> dict[str, Any]:
         """The tuple that this run is a function of, as plain JSON values."""
         return identity_of(self.scenario, self.preset, self.parameters, self.actions, self.seed)
-
-    def overview(self) -> dict[str, int | bool | str]:
-        """Flat picture: name, rows, time, rest, note, and code that the name does not stand for."""
-        return {
-            "name": self.name,
-            "rows": len(self.rows),
-            "t_us": self.rows[-1].t_us if self.rows else 0,
-            "rested": self.rested,
-            "note": self.note,
-            "actions": len(self.actions),
-            "own_code": ", ".join(sorted(self.code)),
-        }
 
 
 def identity_of(

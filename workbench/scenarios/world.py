@@ -222,14 +222,12 @@ class World:
         event: str,
         wire: Wire,
         *,
-        direction: Direction | str | None = None,
+        direction: Direction | str,
         frame_id: int | None = None,
         extra: Mapping[str, Any] | None = None,
     ) -> None:
         """A row that tells of a hold, a release or a change of latency."""
-        facts: dict[str, Any] = dict(extra or {})
-        if direction is not None:
-            facts["direction"] = Direction.of(direction).value
+        facts = {**(extra or {}), "direction": Direction.of(direction).value}
         if frame_id is not None:
             facts["frame_id"] = frame_id
         self.tap.internal(
@@ -237,16 +235,5 @@ class World:
             event=event,
             vantage="wire",
             connection=wire.connection,
-            extra=facts or None,
+            extra=facts,
         )
-
-    def overview(self) -> dict[str, int | bool | str]:
-        """Flat picture of everything alive, each name with its owner before it."""
-        picture: dict[str, int | bool | str] = {}
-        owners: list[tuple[str, Any]] = [("clock", self.clock), ("broker", self.broker)]
-        owners += [(f"wire:{name}", wire) for name, wire in self.wires.items()]
-        owners += list(self.peers.items())
-        for owner, thing in owners:
-            for name, value in thing.overview().items():
-                picture[f"{owner}.{name}"] = value
-        return picture

@@ -34,7 +34,7 @@ from .misconception import Misconception, say
 from .race import OTHER_CREDIT, FlowPlan
 from .rules import rule_named
 from .run import Run, run
-from .schedules import moved, play, seq_of_move
+from .schedules import moved, play_model, seq_of_move
 from .window_beliefs import WINDOW_BELIEFS, WindowBelief, WindowModel
 
 DIFFERENCE, LIMIT = "difference", "limit"
@@ -299,12 +299,7 @@ class Counterexample:
         assert isinstance(self.belief, Belief)
         if isinstance(self.model, LinkModel):
             assert self.belief.rule is not None
-            return play(
-                self.moves,
-                messages=self.model.messages,
-                grants=self.model.grants,
-                rule=self.belief.rule,
-            )
+            return play_model(self.model, self.moves, self.belief.rule)
         played = run(
             "race",
             parameters={
@@ -354,12 +349,12 @@ def counterexample(
         found = explore(model, BOUNDS, stop_at_bad=True)
         if found.shortest is None:
             return None
-        view = model.describe(found.ordered[found.bad_at[0]])
+        view = model.describe(found.bad_states[0])
         return Counterexample(
             belief=belief,
             moves=found.shortest,
             believed=view.snd_link_credit,
-            actual=max(0, serial.diff(view.furthest_limit, view.snd_delivery_count)),
+            actual=max(0, view.allowed),
             states=found.states,
             of=LIMIT,
             model=model,

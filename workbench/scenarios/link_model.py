@@ -33,9 +33,9 @@ LinkState = tuple[int, int, int, int, int, int, int, Flows]
 furthest limit; transfers in flight; flows in flight as (delivery-count, link-credit))."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class LinkView:
-    """A state with names; counts in messages."""
+    """A state with names, in the state's order; counts in messages."""
 
     snd_delivery_count: int
     snd_link_credit: int
@@ -104,65 +104,22 @@ class LinkModel:
     def successors(self, state: LinkState) -> Iterable[tuple[str, LinkState]]:
         """The moves that are possible, in the order of `MOVES`."""
         dc_snd, credit, left, dc_rcv, issued, limit, transfers, flows = state
-        found: list[tuple[str, LinkState]] = []
         if issued < len(self.grants):
             granted = self.grants[issued]
             reach = serial.add(dc_rcv, granted)
             furthest = reach if serial.diff(reach, limit) > 0 else limit
-            found.append(
-                (
-                    SEND_FLOW,
-                    (
-                        dc_snd,
-                        credit,
-                        left,
-                        dc_rcv,
-                        issued + 1,
-                        furthest,
-                        transfers,
-                        (*flows, (dc_rcv, granted)),
-                    ),
-                )
-            )
+            flying = (*flows, (dc_rcv, granted))
+            yield SEND_FLOW, (dc_snd, credit, left, dc_rcv, issued + 1, furthest, transfers, flying)
         if credit > 0 and left > 0:
-            found.append(
-                (
-                    SEND_TRANSFER,
-                    (
-                        serial.add(dc_snd, 1),
-                        credit - 1,
-                        left - 1,
-                        dc_rcv,
-                        issued,
-                        limit,
-                        transfers + 1,
-                        flows,
-                    ),
-                )
-            )
+            count, sent = serial.add(dc_snd, 1), transfers + 1
+            yield SEND_TRANSFER, (count, credit - 1, left - 1, dc_rcv, issued, limit, sent, flows)
         if transfers:
-            found.append(
-                (
-                    TRANSFER_ARRIVES,
-                    (
-                        dc_snd,
-                        credit,
-                        left,
-                        serial.add(dc_rcv, 1),
-                        issued,
-                        limit,
-                        transfers - 1,
-                        flows,
-                    ),
-                )
-            )
+            count, flying_on = serial.add(dc_rcv, 1), transfers - 1
+            yield TRANSFER_ARRIVES, (dc_snd, credit, left, count, issued, limit, flying_on, flows)
         if flows:
             flow_count, flow_credit = flows[0]
             after = self.rule(flow_count, flow_credit, dc_snd, credit)
-            found.append(
-                (FLOW_ARRIVES, (dc_snd, after, left, dc_rcv, issued, limit, transfers, flows[1:]))
-            )
-        return found
+            yield FLOW_ARRIVES, (dc_snd, after, left, dc_rcv, issued, limit, transfers, flows[1:])
 
     def bad(self, state: LinkState) -> bool:
         """The sender may send beyond the furthest limit."""
@@ -203,13 +160,4 @@ class LinkModel:
 
     def describe(self, state: LinkState) -> LinkView:
         """The state with names."""
-        return LinkView(
-            snd_delivery_count=state[0],
-            snd_link_credit=state[1],
-            messages_left=state[2],
-            rcv_delivery_count=state[3],
-            grants_issued=state[4],
-            furthest_limit=state[5],
-            transfers_in_flight=state[6],
-            flows_in_flight=state[7],
-        )
+        return LinkView(*state)

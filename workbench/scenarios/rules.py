@@ -60,25 +60,10 @@ def _naive(flow_count: int, flow_credit: int, own_count: int, own_credit: int) -
     return min(max(0, flow_count + flow_credit - own_count), UINT_MAX)
 
 
-_ALL = (
-    NamedRule(
-        name="spec",
-        rule=_spec,
-    ),
-    NamedRule(
-        name="set",
-        rule=_set,
-    ),
-    NamedRule(
-        name="add",
-        rule=_add,
-    ),
-    NamedRule(
-        name="naive",
-        rule=_naive,
-    ),
-)
-RULES: Mapping[str, NamedRule] = {each.name: each for each in _ALL}
+RULES: Mapping[str, NamedRule] = {
+    name: NamedRule(name=name, rule=rule)
+    for name, rule in {"spec": _spec, "set": _set, "add": _add, "naive": _naive}.items()
+}
 
 
 def rule_named(name: str) -> NamedRule:

@@ -25,7 +25,7 @@ from .action import ActionError, refusal
 from .acts import WIRE_ACTS
 from .credit import QUEUE
 from .declare import PRESET, OneOf, Whole, act, scenario
-from .handover import BY_HAND, CANCEL, MOST_READY, NAMES, Name, Seen
+from .handover import BY_HAND, CANCEL, MOST_READY, NAMES, Name, Seen, publish
 from .parameters import MAX_MESSAGES, Count, Latency, Processing, Ready, SmallMessageBytes
 from .run import Run
 from .world import World
@@ -147,13 +147,6 @@ def acknowledge(world: World, consumer: Name = NAMES[0], count: Count = 1) -> No
         raise ActionError(refusal("handover.holds", **told))
     for _ in range(count):
         there.acknowledge()
-
-
-@act()
-def publish(world: World, count: Annotated[Count, Whole(1, MOST_READY, "messages")] = 1) -> None:
-    """Put messages into the queue."""
-    for _ in range(count):
-        world.put_message(QUEUE)
 
 
 @scenario(

@@ -17,7 +17,6 @@ from itertools import repeat
 from typing import Annotated, Any
 
 from workbench.amqp10.credit import TopUpAtHalf
-from workbench.amqp10.messaging import Data, encode_message
 from workbench.broker.quorum_node import SyncTime
 from workbench.frontends import BrokerConnection, BrokerConnection091, message_of
 from workbench.peers import (
@@ -39,17 +38,19 @@ from .quorum import Fsync
 from .two_senders import (
     AMQP_0_9_1,
     AMQP_1_0,
+    ARTICLE_MS,
     BOTH,
     CLASSIC,
     INPUTS,
     LONGEST_MS,
     MEANT_FOR,
-    PAYLOAD,
     PERSISTENT,
     QUORUM,
     US_PER_MS,
     Compared,
     Protocol,
+    body_of,
+    encoded,
     lock_of,
     protocols_of,
     put_in,
@@ -58,7 +59,6 @@ from .two_senders import (
 )
 from .world import World, after_all
 
-ARTICLE_MS = 10_000
 ARTICLE = {
     (AMQP_0_9_1, CLASSIC): 9_068,
     (AMQP_0_9_1, QUORUM): 172_800,
@@ -230,13 +230,12 @@ def _amqp_10(world: World, begun: Callable[[str], None]) -> None:
 
 def _amqp_091(world: World, begun: Callable[[str], None]) -> None:
     """The AMQP 0-9-1 half: both on one channel, or each on a connection of its own."""
-    size = world.number("message_bytes")
     tasks: list[Task091] = [
         Consumer091(CONSUMER, queue_name(CLASSIC, AMQP_0_9_1), prefetch=world.number("prefetch")),
         Publisher091(
             PUBLISHER,
             queue_name(QUORUM, AMQP_0_9_1),
-            body=PAYLOAD.ljust(size, b".")[:size],
+            body=body_of(world),
             properties=PERSISTENT,
             mandatory=True,
             batch=world.number("batch"),
@@ -262,12 +261,6 @@ def _amqp_091(world: World, begun: Callable[[str], None]) -> None:
         )
         world.peers[f"client-{name}"] = client
         world.connect(client, name, world.number("socket_octets"))
-
-
-def encoded(world: World) -> bytes:
-    """The benchmark's message, as AMQP 1.0 has it."""
-    size = world.number("message_bytes")
-    return encode_message([Data(PAYLOAD.ljust(size, b".")[:size])])
 
 
 @scenario(

@@ -19,11 +19,10 @@ from .action import ActionError, refusal
 from .acts import WIRE_ACTS
 from .credit import QUEUE
 from .declare import PRESET, OneOf, Whole, act, scenario
+from .handover import MOST_READY, NAMES, publish
 from .parameters import Count, Latency, Ready, SmallMessageBytes
 from .world import World
 
-NAMES = ("a", "b", "c")
-MOST_READY = 10_000
 Name = Annotated[str, OneOf(*NAMES), "which consumer"]
 Prefetch = Annotated[int, Whole(0, 65_535, "messages"), "the limit; 0: none"]
 
@@ -100,13 +99,6 @@ def acknowledge(world: World, consumer: Name = NAMES[0], count: Count = 1) -> No
         raise ActionError(refusal("prefetch.too-many", name=consumer, held=len(there)))
     for tag in there[:count]:
         found.open.send(BasicAck(delivery_tag=tag))
-
-
-@act()
-def publish(world: World, count: Annotated[Count, Whole(1, MOST_READY, "messages")] = 1) -> None:
-    """Put messages into the queue."""
-    for _ in range(count):
-        world.put_message(QUEUE)
 
 
 @scenario(

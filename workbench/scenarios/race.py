@@ -11,7 +11,6 @@ The sender's rule for working out its credit can be replaced by a wrong one, or 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from numbers import Integral
@@ -142,12 +141,8 @@ def _left(world: World) -> int:
     return world.number("messages") - sent
 
 
-def _legal(wanted: str) -> Callable[[World], str | None]:
-    """Gives what says why a move is not possible now, and which are; None if it is."""
-    return lambda world: _refusal(world, wanted)
-
-
-def _refusal(world: World, wanted: str) -> str | None:
+def _refusal(wanted: str, world: World) -> str | None:
+    """Why a move is not possible now, and which are; None if it is."""
     why = {move: _obstacle(world, move) for move in (*MOVES, OTHER_TRANSFER)}
     if why[wanted] is None:
         return None
@@ -218,32 +213,32 @@ def _let_through(world: World, direction: Direction) -> None:
     world.record_wire("release", wire, direction=direction, frame_id=flight.frame_id)
 
 
-@act(_legal(SEND_FLOW))
+@act(partial(_refusal, SEND_FLOW))
 def send_flow(world: World) -> None:
     """The receiver sends its next flow."""
     plan = plans_of(world.text("grants"))[_issued(world)]
     world.peers["consumer"].consumer(LINK).grant(plan.link_credit, drain=plan.drain, echo=plan.echo)
 
 
-@act(_legal(SEND_TRANSFER))
+@act(partial(_refusal, SEND_TRANSFER))
 def send_transfer(world: World) -> None:
     """The sender sends one message, if it has credit."""
     world.put_message(QUEUE)
 
 
-@act(_legal(TRANSFER_ARRIVES))
+@act(partial(_refusal, TRANSFER_ARRIVES))
 def transfer_arrives(world: World) -> None:
     """The oldest transfer on the wire arrives."""
     _let_through(world, B2C)
 
 
-@act(_legal(FLOW_ARRIVES))
+@act(partial(_refusal, FLOW_ARRIVES))
 def flow_arrives(world: World) -> None:
     """The oldest flow on the wire arrives."""
     _let_through(world, C2B)
 
 
-@act(_legal(OTHER_TRANSFER))
+@act(partial(_refusal, OTHER_TRANSFER))
 def send_other(world: World) -> None:
     """The sender sends one message over the other link."""
     world.put_message(OTHER)

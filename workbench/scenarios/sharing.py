@@ -37,29 +37,25 @@ class NumberedConsumer(Consumer091):
 
     Attributes:
         order: numbers of the messages, as they came.
+        waits: it has not asked for messages yet.
     """
 
     def __init__(self, *args: Any, shared: bool = False, waits: bool = False, **more: Any) -> None:
         super().__init__(*args, **more)
         self.order: list[int] = []
+        self.waits = waits
         self._shared = shared
-        self._waits = waits
 
     def begin(self) -> None:
         """Says how much may be ahead, and consumes, unless it waits."""
         self.open.send(BasicQos(prefetch_count=self._prefetch, global_=self._shared))
-        if not self._waits:
+        if not self.waits:
             self.consume()
 
     def consume(self) -> None:
         """Asks for messages."""
-        self._waits = False
+        self.waits = False
         self.open.send(BasicConsume(queue=self.queue, consumer_tag=self.name))
-
-    @property
-    def waits(self) -> bool:
-        """Whether it has not asked for messages yet."""
-        return self._waits
 
     def handle(self, event: Event) -> None:
         """Notes which message it is."""

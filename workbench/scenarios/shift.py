@@ -16,7 +16,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from workbench.trace.copies import Part
-from workbench.trace.schema import Row
 
 from .run import Run, run
 
@@ -56,38 +55,29 @@ Span = tuple[int, str, str | None]
 """Until when, over which links, and the act that comes then."""
 
 
-def shift_parts(plan: Plan = Plan(), tell: Tell | None = None) -> list[Part]:
+def shift_parts(plan: Plan = Plan(), tell: Tell = lambda *_: None) -> list[Part]:
     """The runs, each with the names of its copies.
 
     Args:
         plan: when what happens.
         tell: told before each run.
     """
-    say = tell or _silent
-    makers: list[tuple[str, Callable[[], Run], tuple[str, ...]]] = [
-        ("shops", lambda: _shop(plan), shop_names(plan.shops)),
-        ("orders", lambda: _orders(plan), ("orders",)),
-        ("archive", lambda: _archive(plan), ("archive",)),
+    makers: list[tuple[str, Callable[[Plan], Run], tuple[str, ...]]] = [
+        ("shops", _shop, shop_names(plan.shops)),
+        ("orders", _orders, ("orders",)),
+        ("archive", _archive, ("archive",)),
     ]
     parts = []
     for place, (what, make, names) in enumerate(makers):
-        say(place, len(makers), what)
-        parts.append(Part(rows=_rows(make()), runs=names))
-    say(len(makers), len(makers), "")
+        tell(place, len(makers), what)
+        parts.append(Part(rows=make(plan).rows, runs=names))
+    tell(len(makers), len(makers), "")
     return parts
 
 
 def shop_names(shops: int) -> tuple[str, ...]:
     """The names of the copies of the first part, which are clients of the same kind."""
     return tuple(f"shop-{number:02}" for number in range(1, shops + 1))
-
-
-def _silent(_done: int, _all: int, _what: str) -> None:
-    """Nobody wants to know."""
-
-
-def _rows(played: Run) -> Sequence[Row]:
-    return played.rows
 
 
 def _shop(plan: Plan) -> Run:

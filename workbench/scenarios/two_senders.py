@@ -72,6 +72,17 @@ Protocol = Annotated[
 ]
 
 
+def body_of(world: World) -> bytes:
+    """The body of the benchmarks' message, `message_bytes` long."""
+    size = world.number("message_bytes")
+    return PAYLOAD.ljust(size, b".")[:size]
+
+
+def encoded(world: World) -> bytes:
+    """The benchmarks' message, as AMQP 1.0 has it."""
+    return encode_message([Data(body_of(world))])
+
+
 def queue_name(kind: str, protocol: str = AMQP_1_0) -> str:
     """The queue of a protocol's sender, named as in the article."""
     return f"{kind}-queue-{protocol}"
@@ -231,8 +242,7 @@ def _amqp_10(world: World) -> None:
         world.mark_start()
         world.clock.call_later(world.number("run_ms") * US_PER_MS, client.stop)
 
-    size = world.number("message_bytes")
-    message = encode_message([Data(PAYLOAD.ljust(size, b".")[:size])])
+    message = encoded(world)
     links = [
         Publisher(kind, address(queue_name(kind)), settled=True, endless=message) for kind in KINDS
     ]
@@ -264,8 +274,7 @@ def _amqp_091(world: World) -> None:
         assert isinstance(connection, BrokerConnection091)
         connection.lost()
 
-    size = world.number("message_bytes")
-    body = PAYLOAD.ljust(size, b".")[:size]
+    body = body_of(world)
     tasks = [
         Publisher091(
             kind,

@@ -218,65 +218,97 @@ def lesson_card(lesson: str) -> LessonCard:
     return LessonCard(lesson_numbered(lesson), Shelf())
 
 
-class ResetView(Still, widgets.VBox):
-    """A button that forgets what was answered in one lesson, and one that takes it back.
+class Forgetting(Still, widgets.VBox):
+    """A button that forgets answers and branches, and one that takes it back.
 
     Running the cell forgets nothing: pressing the button does.
+
+    Args:
+        log: where the answers are kept.
+        forget, tip: what the first button is called, and what it says of itself.
+    """
+
+    still_is_prose = True
+
+    def __init__(self, log: Progress, *, forget: str, tip: str) -> None:
+        self._log = log
+        self._gone: list[Record] = []
+        self._gone_branches: dict[str, Any] = {}
+        self.forget = widgets.Button(description=forget, tooltip=tip, layout={"width": "auto"})
+        self.undo = widgets.Button(
+            description=say("reset.undo"), tooltip=say("reset.undo-tip"), disabled=True
+        )
+        self.line = widgets.HTML(layout={"min_height": "28px"})
+        super().__init__(children=[widgets.HBox([self.forget, self.undo]), self.line])
+        self.forget.on_click(lambda _button: self._forget())
+        self.undo.on_click(lambda _button: self._undo())
+
+    def _forget(self) -> None:
+        """Forget, and say what."""
+        raise NotImplementedError
+
+    def _undo(self) -> None:
+        """Put back, and say what."""
+        raise NotImplementedError
+
+    def _forget_lesson(self, lesson: str) -> tuple[int, int]:
+        """Forget a lesson; gives how many answers, and the branches of how many pictures.
+
+        Raises:
+            OSError, ProgressError: if the branches cannot be forgotten now.
+        """
+        gone = self._log.forget(lesson)
+        self._gone += gone
+        branches = kept_branches.forget(lesson)
+        self._gone_branches.update(branches)
+        return len(gone), len(branches)
+
+    def _put_back(self) -> int:
+        """Put back what was forgotten; gives how many answers."""
+        back = self._log.put_back(self._gone)
+        kept_branches.remember(self._gone_branches)
+        self._gone, self._gone_branches = [], {}
+        self.undo.disabled = True
+        return back
+
+    def _say(self, text: str) -> None:
+        self.line.value = f'<div role="status">{html.escape(text)}</div>'
+
+
+class ResetView(Forgetting):
+    """Forgets what was answered in one lesson.
 
     Args:
         lesson: whose answers.
         log: where they are kept.
     """
 
-    still_is_prose = True
-
     def __init__(self, lesson: Lesson, log: Progress = progress) -> None:
-        self._lesson = lesson
-        self._log = log
-        self._gone: tuple[Record, ...] = ()
-        self._gone_branches: dict[str, Any] = {}
-        self.forget = widgets.Button(
-            description=say("reset.forget", lesson=lesson.number),
-            tooltip=say("reset.forget-tip"),
-            layout={"width": "auto"},
+        self._lesson = lesson.number
+        super().__init__(
+            log,
+            forget=say("reset.forget", lesson=lesson.number),
+            tip=say("reset.forget-tip"),
         )
-        self.undo = widgets.Button(
-            description=say("reset.undo"), tooltip=say("reset.undo-tip"), disabled=True
-        )
-        self.line = widgets.HTML(layout={"min_height": "28px"})
-        row = widgets.HBox([self.forget, self.undo])
-        super().__init__(children=[row, self.line])
-        self.forget.on_click(lambda _button: self._forget())
-        self.undo.on_click(lambda _button: self._undo())
 
     def _forget(self) -> None:
-        gone = self._log.forget(self._lesson.number)
-        self._gone = (*self._gone, *gone)
         try:
-            branches = kept_branches.forget(self._lesson.number)
+            answers, branches = self._forget_lesson(self._lesson)
         except (OSError, ProgressError) as error:
             self._say(say("reset.failed", why=error))
             return
-        self._gone_branches.update(branches)
         self.undo.disabled = not (self._gone or self._gone_branches)
-        if gone or branches:
-            told = {"n": len(gone), "lesson": self._lesson.number, "desks": len(branches)}
+        if answers or branches:
+            told = {"n": answers, "lesson": self._lesson, "desks": branches}
             self._say(say("reset.done-branches" if branches else "reset.done", **told))
         else:
-            self._say(say("reset.none", lesson=self._lesson.number))
+            self._say(say("reset.none", lesson=self._lesson))
 
     def _undo(self) -> None:
-        back = self._log.put_back(self._gone)
-        kept_branches.remember(self._gone_branches)
-        self._gone, self._gone_branches = (), {}
-        self.undo.disabled = True
-        self._say(say("reset.undone", n=back))
-
-    def _say(self, text: str) -> None:
-        self.line.value = f'<div role="status">{html.escape(text)}</div>'
+        self._say(say("reset.undone", n=self._put_back()))
 
     def __repr__(self) -> str:
-        return say("reset.still", lesson=self._lesson.number, button=self.forget.description)
+        return say("reset.still", lesson=self._lesson, button=self.forget.description)
 
 
 def reset_lesson(lesson: str) -> ResetView:

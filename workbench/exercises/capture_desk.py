@@ -11,6 +11,7 @@ from typing import Any
 import ipywidgets as widgets
 from IPython.display import HTML, display
 
+from workbench.views.controls import on_enter
 from workbench.views.opening import stage_of
 from workbench.views.stills import Still
 
@@ -52,7 +53,7 @@ class CaptureDesk(Still, widgets.VBox):
             ]
         )  # fmt: skip
         self.upload.observe(self._chosen, names="value")
-        self.path.on_msg(self._entered)
+        on_enter(self.path, lambda: self.look_at(self.path.value))
 
     def look_at(self, path: str | Path) -> None:
         """Look at a file; what is wrong with it is told in the line above the report."""
@@ -61,10 +62,6 @@ class CaptureDesk(Still, widgets.VBox):
             if not name:
                 raise ValueError(say("capture.ask"))
             self._show(Path(name).expanduser())
-
-    def _entered(self, _widget: Any, content: Any, _buffers: Any) -> None:
-        if isinstance(content, dict) and content.get("event") == "submit":  # the Enter key
-            self.look_at(self.path.value)
 
     def _chosen(self, change: Any) -> None:
         from workbench.cli.places import aside

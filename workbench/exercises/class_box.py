@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import html
-from typing import Any
 
 import ipywidgets as widgets
 
+from workbench.views.controls import on_enter
 from workbench.views.stills import Still
 
 from .class_lock import EXAMPLE, class_code, open_now
@@ -31,11 +31,7 @@ class ClassBox(Still, widgets.VBox):
         super().__init__(children=[widgets.HBox([self.code, self.enter]), self.line])
         self._say(open_now())
         self.enter.on_click(lambda _button: self._entered())
-        self.code.on_msg(self._heard)
-
-    def _heard(self, _widget: Any, content: Any, _buffers: Any) -> None:
-        if isinstance(content, dict) and content.get("event") == "submit":  # the Enter key
-            self._entered()
+        on_enter(self.code, self._entered)
 
     def _entered(self) -> None:
         code = self.code.value.strip()

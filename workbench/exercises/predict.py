@@ -13,7 +13,7 @@ import ipywidgets as widgets
 
 from workbench.languages import on_page, words
 from workbench.trace.schema import Row
-from workbench.views.controls import named
+from workbench.views.controls import named, on_enter
 from workbench.views.looked import looked
 from workbench.views.stills import Still
 
@@ -120,13 +120,9 @@ class PredictionView(Still, widgets.VBox):
         self.hint.on_click(lambda _button: self._hint())
         self.confidence.observe(lambda _change: self._show_code(), names="value")
         if not question.choices:
-            self.field.on_msg(self._entered)
+            on_enter(self.field, self._commit)
         self._put_back()
         log.watch(self._put_back)  # a copy in the browser may bring answers later
-
-    def _entered(self, _widget: Any, content: Any, _buffers: Any) -> None:
-        if isinstance(content, dict) and content.get("event") == "submit":  # the Enter key
-            self._commit()
 
     def _put_back(self) -> None:
         """Show the answer of an earlier day, as the log has it; Compare works out the reason."""

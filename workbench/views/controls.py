@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cache
 from typing import Any
 
@@ -32,3 +33,13 @@ def named(control: Any, name: str) -> Any:
     """
     control.description = name.replace("`", "")
     return control.add_class("wb-unseen")
+
+
+def on_enter(field: Any, then: Callable[[], None]) -> None:
+    """Do something when the Enter key is pressed in a field of text."""
+
+    def heard(_widget: Any, content: Any, _buffers: Any) -> None:
+        if isinstance(content, dict) and content.get("event") == "submit":
+            then()
+
+    field.on_msg(heard)

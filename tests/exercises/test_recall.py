@@ -38,7 +38,7 @@ def small(monkeypatch):
 
         return maker
 
-    monkeypatch.setattr(recall, "MODULES", {"01": "none_such", "02": "none_such_either"})
+    monkeypatch.setattr(recall, "MODULES", {"01": "workbench", "02": "workbench"})
     monkeypatch.setattr(recall, "_REGISTERED", {})
     for lesson, names in (("01", "abcd"), ("02", "xy")):
         for name in names:

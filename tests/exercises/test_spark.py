@@ -33,7 +33,6 @@ from workbench.exercises.spark_traces import (
     big_trace,
     cannot_tell,
     captured_rows,
-    folded_stalls,
     plan,
     real_captures,
     small_trace,
@@ -60,7 +59,7 @@ def fresh(parts):
     """All stalls of the large trace, by the plain fold."""
     found = []
     for part in parts:
-        folded = folded_stalls(part.rows)
+        folded = stalls(part.rows)
         found += [one._replace(run=name)._asdict() for name in part.runs for one in folded]
     return found
 

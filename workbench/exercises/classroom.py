@@ -13,6 +13,7 @@ import ipywidgets as widgets
 
 from workbench.languages import declared
 from workbench.views.charts import bar_chart
+from workbench.views.lattice_view import status
 from workbench.views.stage_widget import StageWidget
 from workbench.views.stills import Still
 
@@ -160,7 +161,7 @@ class Classroom(Still, widgets.VBox):
             told += f"{belief.because} {solution.reason}" if belief else solution.reason
             if solution.shown is not None:
                 self.shown = StageWidget(solution.shown, acts=[])
-        self.told.value = _say(told)
+        self.told.value = status(told)
         if isinstance(self.shown, StageWidget):
             self.shown.plays = True
         if self.shown is not None:
@@ -174,7 +175,7 @@ class Classroom(Still, widgets.VBox):
         except NotYetError:
             self._solution = None
         self.bars = bars_of(self.question, self._solution, found.told)
-        self.line.value = _say(found.report)
+        self.line.value = status(found.report)
         for old in (*self.chart.children, *self.buttons.children):
             old.close()
         if not found.told:
@@ -227,13 +228,6 @@ class Classroom(Still, widgets.VBox):
 def _label(bar: Bar) -> str:
     """A bar's name below it; the right answer has a mark, and is named by itself."""
     return f"✔ {bar.answer}" if bar.answer and bar.belief is None else bar.name
-
-
-def _say(text: str) -> str:
-    return (
-        f'<div role="status" style="line-height:1.5;max-width:62em;white-space:normal">'
-        f"{html.escape(text)}</div>"
-    )
 
 
 def classroom(question: str, lines: str | Iterable[str] = (), *, csv: str | Path = "") -> Classroom:

@@ -18,7 +18,7 @@ import ipywidgets as widgets
 from workbench import languages, serial
 from workbench.presets import UINT_MAX
 from workbench.scenarios import beliefs
-from workbench.scenarios.beliefs import NEVER_USED_UP, Belief, belief_named
+from workbench.scenarios.beliefs import NEVER_USED_UP, Belief
 from workbench.scenarios.link_model import FLOW_ARRIVES, SEND_FLOW, LinkModel
 from workbench.scenarios.race import LINK, YOURS
 from workbench.scenarios.rules import RULES
@@ -94,15 +94,11 @@ def _sender(rule: str, start: int = 0) -> Piece:
     )
     found = explore(model, BOUNDS, stop_at_bad=True)
     assert found.shortest is not None
-    view = model.describe(found.ordered[found.bad_at[0]])
-    allowed = max(0, serial.diff(view.furthest_limit, view.snd_delivery_count))
+    allowed = max(0, model.describe(found.bad_states[0]).allowed)
     wrong = play_model(model, found.shortest, rule)
-    right = play(
-        found.shortest, messages=4, grants=model.grants, initial_delivery_count=start
-    )  # the same moves, by the rule
-    figure = _beyond(wrong, allowed)
+    right = play_model(model, found.shortest, "spec")  # the same moves, by the rule
     return Piece(
-        wrong=Played(run=wrong, figure=figure),
+        wrong=Played(run=wrong, figure=_beyond(wrong, allowed)),
         right=Played(run=right, figure=_beyond(right, allowed)),
         facts={"allowed": allowed, "start": start, "moves": len(found.shortest)},
     )
@@ -286,9 +282,9 @@ PIECES: Mapping[str, Callable[[], Piece]] = {
     "never-used-up": lambda: _believed(NEVER_USED_UP, "link_credit"),
     "signed": _never_sends,
     "no-wrap": lambda: _sender("naive", start=UINT_MAX),
-    "drain-kept": lambda: _believed(_credit_belief("drain is pause"), "link_credit"),
+    "drain-kept": lambda: _believed(beliefs.ALL["drain is pause"], "link_credit"),
     "window-messages": lambda: _believed(
-        _credit_belief("the window counts messages"), "remote_incoming_window"
+        beliefs.ALL["the window counts messages"], "remote_incoming_window"
     ),
     "from-zero": lambda: _reader(museum_readers.CountsFromZero, start=20),
     "takes-the-flow": lambda: _reader(museum_readers.TakesTheFlow),
@@ -302,12 +298,6 @@ PIECES: Mapping[str, Callable[[], Piece]] = {
     "huge-prefetch": _huge_prefetch,
     "cancel-order": _cancel_order,
 }
-
-
-def _credit_belief(name: str) -> Belief | WindowBelief:
-    found = belief_named(name)
-    assert isinstance(found, Belief | WindowBelief)
-    return found
 
 
 @cache

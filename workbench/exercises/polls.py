@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
-from .codes import CodeError, Told, codes_in, mark_of, read_code
+from .codes import LENGTH, CodeError, Told, codes_in, mark_of, read_code
 from .progress import SURE
 from .question import AnswerError, Question, say
 
@@ -92,7 +92,7 @@ def _first(question: Question, text: str) -> tuple[Told | None, str]:
 
 def _bare(text: str) -> bool:
     """Whether a line holds a code and nothing else."""
-    return len(text.replace("-", "").replace(" ", "")) <= 8
+    return len(text.replace("-", "").replace(" ", "")) <= LENGTH
 
 
 def poll_text(data: bytes) -> str:

@@ -12,10 +12,8 @@ from workbench.lessons.table import lesson_numbered
 from workbench.views.presenter import Presentation, Slide
 from workbench.views.stage_widget import StageWidget
 
-from .predict import PredictionView
 from .question import NotYetError, Question, Solution, say
 from .sections import Section, walked
-from .show_me import ShowMe
 
 
 def present(lesson: str, section: int = 1) -> Presentation:
@@ -50,7 +48,7 @@ def _slides(section: Section) -> Iterator[Slide]:
     told = {"number": number, "section": f"{number}. {section.heading.title}"}
     shown: set[int] = set()
     for view in section.asks:
-        question = _question_of(view)
+        question = view.prediction.question
         try:
             solution = question.solve()
         except NotYetError:
@@ -69,10 +67,6 @@ def _slides(section: Section) -> Iterator[Slide]:
     for place, picture in enumerate(section.shows):
         if place not in shown:
             yield Slide(**told, scene=_scene(picture), step=picture.cursor)
-
-
-def _question_of(view: ShowMe | PredictionView) -> Question:
-    return view.prediction.question
 
 
 def _seen(solution: Solution, pictures: list[StageWidget]) -> tuple[int, int] | None:

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from importlib import import_module
-from importlib.util import find_spec
 
 from workbench.lessons.table import ground_of
 
@@ -18,19 +17,9 @@ from .question import Question
 
 QUESTIONS = 3
 
-# The module of each lesson that registers its questions; one that is not there yet asks nothing.
-MODULES = {
-    "01": "workbench.lessons.lesson_01",
-    "02": "workbench.lessons.lesson_02",
-    "03": "workbench.lessons.lesson_03",
-    "04": "workbench.lessons.lesson_04",
-    "05": "workbench.lessons.lesson_05",
-    "06": "workbench.lessons.lesson_06",
-    "07": "workbench.lessons.lesson_07",
-    "08": "workbench.lessons.lesson_08",
-    "09": "workbench.lessons.lesson_09",
-    "10": "workbench.lessons.lesson_10",
-    "11": "workbench.exercises.museum",
+# The module of each lesson that registers its questions.
+MODULES = {f"{n:02}": f"workbench.lessons.lesson_{n:02}" for n in range(1, 11)} | {
+    "11": "workbench.exercises.museum"
 }
 
 # Makes the question in its n-th form; n is 0 or more, and any n must do.
@@ -83,8 +72,7 @@ def known(lessons: Collection[str]) -> list[Recallable]:
     for lesson, module in MODULES.items():
         if lesson not in lessons:
             continue
-        if find_spec(module) is not None:
-            import_module(module)
+        import_module(module)
         found += [one for one in _REGISTERED.values() if one.lesson == lesson]
     return found
 

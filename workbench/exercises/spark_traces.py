@@ -17,7 +17,6 @@ from pathlib import Path
 from typing import Any
 
 from workbench.capture.importer import import_capture
-from workbench.folds.stalls import Stall, stalls
 from workbench.scenarios.big_trace import episodes
 from workbench.scenarios.shift import Plan, shift_parts, shop_names
 from workbench.trace import files
@@ -241,8 +240,3 @@ def small_trace() -> SmallTrace:
             lasted = episode.rows[one.end_seq].t_us - episode.rows[one.start_seq].t_us
             lost[key] = lost.get(key, 0) + lasted
     return SmallTrace(path=path, lost=lost)
-
-
-def folded_stalls(rows: Sequence[Row]) -> list[Stall]:
-    """The stalls of one run, by the plain fold and without Spark."""
-    return stalls(rows)

@@ -116,7 +116,7 @@ class Trial:
         states = self.found.states
         if self.found.shortest is not None:
             moves = self.found.shortest
-            view = self.model.describe(self.found.ordered[self.found.bad_at[0]])
+            view = self.model.describe(self.found.bad_states[0])
             return say(
                 "broken",
                 n=len(moves),

@@ -31,10 +31,10 @@ from workbench.exercises.spark_shows import (
 from workbench.exercises.spark_traces import (
     big_trace,
     cannot_tell,
-    folded_stalls,
     real_captures,
     small_trace,
 )
+from workbench.folds.stalls import stalls as folded
 from workbench.presets import get as preset_named
 from workbench.scenarios.beside import Measured, decided
 from workbench.scenarios.run import Run, run
@@ -175,8 +175,8 @@ def was_held(rate: int, *, alarm: bool) -> Found:
         after for before, after in pairwise(times) if after - before > MICROSECONDS // 2
     )  # fmt: skip
     yield {"at_once": sum(back <= time < back + MICROSECONDS // 10 for time in times)}
-    stalls = [one for one in folded_stalls(played.rows) if one.link == "q1"]
-    long = [one.brake for one in stalls if one.end_us - one.start_us > MICROSECONDS // 2]
+    held = [one for one in folded(played.rows) if one.link == "q1"]
+    long = [one.brake for one in held if one.end_us - one.start_us > MICROSECONDS // 2]
     return facts(
         "held" if long else "idle",
         case="held" if long else "idle",

@@ -6,15 +6,17 @@ from workbench.languages import ENGLISH, words_in
 from workbench.scenarios.beliefs import (
     ALL,
     BELIEFS,
-    LIMIT,
+    BOUNDS,
     SHOWN,
     Belief,
     belief_named,
     counterexample,
 )
+from workbench.scenarios.link_model import LinkModel
 from workbench.scenarios.rules import RULES
-from workbench.scenarios.schedules import moved
+from workbench.scenarios.schedules import moved, play_model
 from workbench.scenarios.window_beliefs import WINDOW_BELIEFS, WindowBelief
+from workbench.sim.explorer import explore
 from workbench.trace.explain import explain
 from workbench.views.scene import parts_at
 
@@ -73,53 +75,55 @@ def test_no_shorter_schedule_shows_it(name):
     assert not any(model.bad(state) for state in frontier)
 
 
-@pytest.mark.parametrize("name", ["adds", "sets"])
-def test_a_sender_that_works_by_it_may_send_more_than_was_ever_granted(name):
+def over_granting(rule, grants=(3, 6)):
+    """A link whose sender works by a wrong rule, and the search for where it may send too much."""
+    model = LinkModel(messages=10, grants=grants, rule=RULES[rule].rule)
+    return model, explore(model, BOUNDS, stop_at_bad=True)
+
+
+@pytest.mark.parametrize("rule", ["add", "set"])
+def test_a_sender_that_works_by_it_may_send_more_than_was_ever_granted(rule):
     """The over-granting schedule runs on the broker with that rule, and its credit shows it."""
-    found = counterexample(name, LIMIT)
-    played = found.run()
-    assert found.believed > found.actual
-    assert played.rows[-1].ledger["link_credit"] == found.believed
-    assert found.moves
+    model, found = over_granting(rule)
+    view = model.describe(found.bad_states[0])
+    played = play_model(model, found.shortest, rule)
+    assert view.snd_link_credit > max(0, view.allowed)
+    assert played.rows[-1].ledger["link_credit"] == view.snd_link_credit
+    assert found.shortest
 
 
 def test_the_shortest_over_granting_schedules_are_the_known_ones():
     """As an independent search of the same link found them: four moves, and five."""
     send, land, transfer = "send-flow", "flow-arrives", "send-transfer"
-    assert counterexample("adds", LIMIT).moves == (send, send, land, land)
-    assert counterexample("sets", LIMIT).moves == (send, send, land, transfer, land)
+    assert over_granting("add")[1].shortest == (send, send, land, land)
+    assert over_granting("set")[1].shortest == (send, send, land, transfer, land)
 
 
-def test_the_two_kinds_of_counterexample_are_of_different_senders():
-    """`difference` plays a sender by the specification, `limit` one that works by the belief."""
+def test_a_counterexample_is_of_a_sender_by_the_specification():
+    """Whoever believes otherwise looks on."""
     for name in ("adds", "sets"):
-        found = counterexample(name), counterexample(name, LIMIT)
-        assert [each.run().parameters["rule"] for each in found] == ["spec", BELIEFS[name].rule]
+        assert counterexample(name).run().parameters["rule"] == "spec"
 
 
-@pytest.mark.parametrize("name", ["adds", "sets"])
-def test_the_over_granting_sender_really_sends_more_than_was_granted(name):
+@pytest.mark.parametrize("rule", ["add", "set"])
+def test_the_over_granting_sender_really_sends_more_than_was_granted(rule):
     """Played on, the receiver's count passes the furthest limit that it ever granted."""
-    found = counterexample(name, LIMIT)
-    played = found.run()
+    model, found = over_granting(rule)
+    view = model.describe(found.bad_states[0])
+    believed, actual = view.snd_link_credit, max(0, view.allowed)
+    played = play_model(model, found.shortest, rule)
     flows = [row.frame for row in played.rows if row.event == "sent" and row.kind == "flow"]
     flows = [frame for frame in flows if frame.get("link_credit") is not None]
     limit = max(frame["delivery_count"] + frame["link_credit"] for frame in flows)
-    played = moved(played, ["send-transfer"] * found.believed)
-    assert played.rows[-1].ledger["delivery_count"] == limit + found.believed - found.actual
-    assert found.believed > found.actual
-
-
-def test_only_what_a_sender_can_work_by_has_a_limit_to_break():
-    """Beliefs without a rule of their own are refused there."""
-    with pytest.raises(ValueError, match="no sender here works"):
-        counterexample("drain is pause", LIMIT)
+    played = moved(played, ["send-transfer"] * believed)
+    assert played.rows[-1].ledger["delivery_count"] == limit + believed - actual
+    assert believed > actual
 
 
 def test_with_one_grant_the_wrong_rules_break_no_limit():
-    """No counterexample exists then, and none is invented."""
-    assert counterexample("adds", LIMIT, grants=(3,)) is None
-    assert counterexample("sets", LIMIT, grants=(3,)) is None
+    """No schedule exists then, and none is invented."""
+    assert over_granting("add", grants=(3,))[1].shortest is None
+    assert over_granting("set", grants=(3,))[1].shortest is None
 
 
 def test_what_is_true_has_no_counterexample():

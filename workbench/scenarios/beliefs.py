@@ -5,9 +5,6 @@ The same search serves what is believed about windows (`window_beliefs`).
 A belief says what the sender's credit is after each thing that happens. Beside it runs the truth,
 with the functions that the broker's links use. The explorer looks for the nearest state in which
 the two numbers differ; that schedule is then played on the real broker. None is written by hand.
-
-For the beliefs *adds* and *sets* there is a second, worse counterexample: a sender that works by
-them may send beyond everything that was ever granted (`of="limit"`).
 """
 
 from __future__ import annotations
@@ -28,16 +25,13 @@ from .link_model import (
     SEND_FLOW,
     SEND_TRANSFER,
     TRANSFER_ARRIVES,
-    LinkModel,
 )
 from .misconception import Misconception, say
 from .race import OTHER_CREDIT, FlowPlan
-from .rules import rule_named
 from .run import Run, run
-from .schedules import moved, play_model, seq_of_move
+from .schedules import moved, seq_of_move
 from .window_beliefs import WINDOW_BELIEFS, WindowBelief, WindowModel
 
-DIFFERENCE, LIMIT = "difference", "limit"
 BOUNDS = Bounds(states=100_000, seconds=5.0)
 
 OnFlow = Callable[[int, FlowPlan], int]
@@ -65,7 +59,6 @@ class Belief(Misconception):
         on_arrival: after a transfer has arrived at the receiver.
         on_other: after the sender has sent over another link of the session.
         on_flow: after a flow of the receiver has arrived; None: as the specification says.
-        rule: name of the sender's rule that works by this belief, if there is one.
         flows: what the receiver says in the search for a counterexample.
         other_link: a second link with credit of its own takes part.
     """
@@ -74,7 +67,6 @@ class Belief(Misconception):
     on_arrival: OnEvent = _same
     on_other: OnEvent = _same
     on_flow: OnFlow | None = None
-    rule: str | None = None
     flows: tuple[FlowPlan, ...] = (FlowPlan(3), FlowPlan(6))
     other_link: bool = False
 
@@ -85,12 +77,10 @@ BELIEFS: Mapping[str, Belief] = {
         Belief(
             name="adds",
             on_flow=lambda believed, flow: believed + flow.link_credit,
-            rule="add",
         ),
         Belief(
             name="sets",
             on_flow=lambda believed, flow: flow.link_credit,
-            rule="set",
         ),
         Belief(
             name="decrement on receipt",
@@ -262,11 +252,9 @@ class Counterexample:
     Attributes:
         belief: which.
         moves: the schedule.
-        believed: the credit, or the window, that somebody who believes it expects, or that a sender
-            has which works by it.
+        believed: the credit, or the window, that somebody who believes it expects.
         actual: the same by the rule of 2.6.7, or of 2.5.6.
         states: how many states the explorer looked at until it found the schedule.
-        of: `difference`, or `limit`: the sender may send beyond all that was ever granted.
     """
 
     belief: Belief | WindowBelief
@@ -274,39 +262,33 @@ class Counterexample:
     believed: int
     actual: int
     states: int
-    of: str = DIFFERENCE
-    model: LinkModel | BeliefModel | WindowModel = field(repr=False)
+    model: BeliefModel | WindowModel = field(repr=False)
 
     @property
     def text(self) -> str:
         """In words what the schedule shows."""
-        numbers = {"believed": self.believed, "actual": self.actual}
-        if self.of == LIMIT:
-            return say("counterexample.limit", moves=len(self.moves), **numbers)
         of_window = isinstance(self.belief, WindowBelief)
         return say(
             "counterexample.difference",
             moves=len(self.moves),
             counter="remote-incoming-window" if of_window else "link-credit",
             because=self.belief.because,
-            **numbers,
+            believed=self.believed,
+            actual=self.actual,
         )
 
     def run(self) -> Run:
         """The schedule on the real broker; belief and truth part in its last move."""
         if isinstance(self.model, WindowModel):
             return self.model.play(self.moves)
-        assert isinstance(self.belief, Belief)
-        if isinstance(self.model, LinkModel):
-            assert self.belief.rule is not None
-            return play_model(self.model, self.moves, self.belief.rule)
+        belief = self.model.belief
         played = run(
             "race",
             parameters={
                 "messages": self.model.messages,
-                "grants": ",".join(map(str, self.belief.flows)),
+                "grants": ",".join(map(str, belief.flows)),
                 "message_bytes": self.model.message_bytes,
-                "other_credit": OTHER_CREDIT if self.belief.other_link else 0,
+                "other_credit": OTHER_CREDIT if belief.other_link else 0,
             },
         )
         return moved(played, self.moves)
@@ -318,63 +300,36 @@ class Counterexample:
 
 def counterexample(
     belief: Belief | WindowBelief | CommitBelief | str,
-    of: str = DIFFERENCE,
-    *,
-    messages: int = 10,
-    grants: tuple[int, ...] = (3, 6),
 ) -> Counterexample | None:
     """The shortest schedule that shows a belief wrong, found by the explorer.
 
     Args:
         belief: or its name.
-        of: `difference`: belief and truth part; `limit`: a sender that works by the belief may
-            send more than was ever granted (beliefs with a rule alone).
-        messages: that the sender has, for `limit`.
-        grants: of the receiver, for `limit`.
 
     Returns:
         None if there is none within the bounds: then the belief is right there.
 
     Raises:
-        ValueError: no such belief, or no sender that works by it.
+        ValueError: no such belief.
     """
     if isinstance(belief, str):
         belief = belief_named(belief)
     if isinstance(belief, CommitBelief):
         return None  # it is shown in the run of a question
-    if of == LIMIT:
-        if isinstance(belief, WindowBelief) or belief.rule is None:
-            raise ValueError(refusal("name.no-sender", belief=repr(belief.name)))
-        model = LinkModel(messages=messages, grants=grants, rule=rule_named(belief.rule).rule)
-        found = explore(model, BOUNDS, stop_at_bad=True)
-        if found.shortest is None:
-            return None
-        view = model.describe(found.bad_states[0])
-        return Counterexample(
-            belief=belief,
-            moves=found.shortest,
-            believed=view.snd_link_credit,
-            actual=max(0, view.allowed),
-            states=found.states,
-            of=LIMIT,
-            model=model,
-        )
-    if isinstance(belief, WindowBelief):
-        return _nearest(belief, WindowModel(belief=belief))
-    return _nearest(belief, BeliefModel(belief=belief))
-
-
-def _nearest(belief: Belief | WindowBelief, model: Any) -> Counterexample | None:
-    """The nearest state in which belief and truth differ."""
-    seen = explore(model, BOUNDS, stop_at_bad=True)
-    if seen.shortest is None:
+    model: Any = (
+        WindowModel(belief=belief)
+        if isinstance(belief, WindowBelief)
+        else BeliefModel(belief=belief)
+    )
+    found = explore(model, BOUNDS, stop_at_bad=True)
+    if found.shortest is None:
         return None
-    actual, believed = model.differing(seen.bad_states[0])
+    actual, believed = model.differing(found.bad_states[0])
     return Counterexample(
         belief=belief,
-        moves=seen.shortest,
+        moves=found.shortest,
         believed=believed,
         actual=actual,
-        states=seen.states,
+        states=found.states,
         model=model,
     )

@@ -22,7 +22,7 @@ from workbench.broker.routing import DEFAULT, RoutingError
 from workbench.broker.virtual_host import QueueLockedError, Terms, VirtualHost
 from workbench.presets import Preset
 
-from .addresses import AddressError, Where, source, target
+from .addresses import AddressError, Where, queue_name, source, target
 from .destinations import AnonymousDestination, Destination, ExchangeDestination, QueueDestination
 
 OUTCOMES = ("amqp:accepted:list", "amqp:rejected:list", "amqp:released:list", "amqp:modified:list")
@@ -34,11 +34,13 @@ class RefusedError(Exception):
     """A link that cannot be.
 
     Attributes:
+        condition: why not.
         error: as the client is told.
     """
 
     def __init__(self, condition: ErrorCondition, text: str) -> None:
         super().__init__(text)
+        self.condition = condition
         self.error = Error(condition=condition, description=text)
 
 
@@ -71,13 +73,11 @@ class PlainResolver:
     Args:
         vhost: of the broker.
         preset: whether queues are made.
-        name_of: the queue's name in an address.
     """
 
-    def __init__(self, vhost: VirtualHost, preset: Preset, name_of: Callable[[str], str]) -> None:
+    def __init__(self, vhost: VirtualHost, preset: Preset) -> None:
         self._vhost = vhost
         self._preset = preset
-        self._name_of = name_of
 
     def consumed(self, link: SenderLink) -> QueueProcess:
         """The queue of that name."""
@@ -100,7 +100,7 @@ class PlainResolver:
                 "the terminus has no address, and nodes are not made on demand; legal: the name of"
                 " a queue",
             )
-        name = self._name_of(terminus.address)
+        name = queue_name(terminus.address)
         if name not in self._vhost.queues and not self._preset.auto_declare:
             there = ", ".join(self._vhost.queues) or "none"
             raise RefusedError(

@@ -301,7 +301,7 @@ class BrokerConnection:
                 self._attach_consumer(link)
             else:
                 self._attach_publisher(link, self._resolver.published(link))
-        except (RefusedError, ManagementError) as refused:
+        except RefusedError as refused:
             self._policy.refused(link, refused.error)
         except CrashError as crash:
             self.crashed(link.session, str(crash))

@@ -87,7 +87,7 @@ class IncomingLink:
 
     def arrived(self) -> None:
         """A message is complete: it counts from here on, settled or not."""
-        self.link.unconfirmed = (self.link.unconfirmed or 0) + 1
+        self.link.unconfirmed = self.unconfirmed + 1
 
     def delivery_received(self, delivery: IncomingDelivery) -> None:
         """Pass the message on; the disposition follows when the queue has taken it."""
@@ -168,7 +168,7 @@ class IncomingLink:
 
     def confirmed(self, deliveries: list[IncomingDelivery], *, told: bool) -> None:
         """These count no more; `told`: a frame that is about this link says so."""
-        self.link.unconfirmed = (self.link.unconfirmed or 0) - len(deliveries)
+        self.link.unconfirmed = self.unconfirmed - len(deliveries)
         if not told and self.link.attached:
             self._notes.note("confirm", "confirmed", extra={"count": len(deliveries)})
 

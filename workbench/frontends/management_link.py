@@ -15,7 +15,7 @@ from typing import Any
 from workbench.amqp10.errors import ErrorCondition
 from workbench.amqp10.link import Link
 from workbench.amqp10.messaging import Source, Target
-from workbench.amqp10.performatives import Error, Flow, ReceiverSettleMode, SenderSettleMode
+from workbench.amqp10.performatives import Flow, ReceiverSettleMode, SenderSettleMode
 from workbench.amqp10.receiver import IncomingDelivery, ReceiverLink
 from workbench.amqp10.sender import OutgoingDelivery, SenderLink
 from workbench.amqp10.session import Session
@@ -23,6 +23,7 @@ from workbench.amqp10.settings import CreditOverrun
 from workbench.presets import Preset
 from workbench.queues import Deliver, Message, Stored
 
+from .address_resolver import RefusedError
 from .addresses import MANAGEMENT
 from .management import Management, UnexpectedRequestError
 from .outgoing_pending import OutgoingPending
@@ -31,17 +32,8 @@ CREDIT, REGRANT_AT = 8, 4
 """`rabbit_amqp_session.erl`: MANAGEMENT_LINK_CREDIT_RCV, and half of it."""
 
 
-class ManagementError(Exception):
-    """A link or request that cannot be; the session ends with this error.
-
-    Attributes:
-        error: as it is told.
-    """
-
-    def __init__(self, condition: ErrorCondition, text: str) -> None:
-        super().__init__(text)
-        self.condition = condition
-        self.error = Error(condition=condition, description=text)
+class ManagementError(RefusedError):
+    """A link or request that cannot be; the session ends with this error."""
 
 
 Unanswered = Callable[[Session, ManagementError], None]

@@ -48,7 +48,6 @@ from workbench.queues.arguments import STREAM
 from workbench.sim import Notes
 
 from .address_resolver import OUTCOMES, TEMPORARY, AddressResolver, PlainResolver, RabbitResolver
-from .addresses import queue_name
 from .destinations import Destination
 from .incoming_link import IncomingLink
 from .management_link import Responses
@@ -156,7 +155,7 @@ class SessionPolicy:
 
     def resolver(self, vhost: VirtualHost, connection: str) -> AddressResolver:
         """What finds the node that a link is attached to."""
-        return PlainResolver(vhost, self.preset, queue_name)
+        return PlainResolver(vhost, self.preset)
 
     def target_terms(self, link: ReceiverLink, destination: Destination) -> dict[str, Any]:
         """What the answer to a publisher's attach says."""

@@ -3,7 +3,7 @@
 import pytest
 
 from workbench.amqp10 import flow
-from workbench.scenarios import rules
+from workbench.frontends import outgoing_link
 from workbench.scenarios.link_model import (
     FLOW_ARRIVES,
     MOVES,
@@ -89,7 +89,7 @@ def test_a_receiver_that_lowers_its_credit_makes_no_state_bad():
 def test_the_right_rule_is_the_function_of_the_broker_s_links(monkeypatch):
     """Another `link_credit_snd` gives another lattice: model and broker call the same code."""
     before = explored(10, (3, 6), "spec")
-    monkeypatch.setattr(rules, "link_credit_snd", lambda dc, credit, own: credit)
+    monkeypatch.setattr(outgoing_link, "link_credit_snd", lambda dc, credit, own: credit)
     after = explored(10, (3, 6), "spec")
     assert (after.states, after.bad) != (before.states, before.bad)
     assert flow.link_credit_snd(20, 6, 21) == 5

@@ -15,9 +15,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from workbench import serial
+from workbench.frontends import CreditRule
 
 from .action import refusal
-from .rules import CreditRule, rule_named
+from .rules import rule_named
 
 SEND_FLOW = "send-flow"
 SEND_TRANSFER = "send-transfer"

@@ -18,7 +18,7 @@ from typing import Annotated
 
 from workbench.amqp10.sender import SenderLink
 from workbench.amqp10.settings import CreditOverrun
-from workbench.frontends import BrokerConnection
+from workbench.frontends import BrokerConnection, CreditRule
 from workbench.languages import phrase
 from workbench.peers import Consumer
 from workbench.presets import UINT_MAX
@@ -36,7 +36,7 @@ from .link_model import (
     TRANSFER_ARRIVES,
 )
 from .parameters import InitialDeliveryCount, Latency, MessageBytes
-from .rules import RULES, CreditRule, rule_named
+from .rules import RULES, rule_named
 from .sandbox import LearnerCodeError
 from .world import World
 

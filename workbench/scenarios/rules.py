@@ -7,18 +7,14 @@ every sender of this workbench uses; the wrong ones are what people, and some to
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from workbench.amqp10.settings import UINT_MAX
-from workbench.serial import link_credit_snd
+from workbench.frontends.outgoing_link import CreditRule, spec_rule
 
 from .action import refusal
 from .misconception import say
-
-CreditRule = Callable[[int, int, int, int], int]
-"""(delivery-count of the flow, link-credit of the flow, own delivery-count, own link-credit) to the
-new own link-credit."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,10 +40,6 @@ class NamedRule:
         return say(f"rule.{self.name}.formula")
 
 
-def _spec(flow_count: int, flow_credit: int, own_count: int, own_credit: int) -> int:
-    return link_credit_snd(flow_count, flow_credit, own_count)
-
-
 def _set(flow_count: int, flow_credit: int, own_count: int, own_credit: int) -> int:
     return flow_credit
 
@@ -62,7 +54,7 @@ def _naive(flow_count: int, flow_credit: int, own_count: int, own_credit: int) -
 
 RULES: Mapping[str, NamedRule] = {
     name: NamedRule(name=name, rule=rule)
-    for name, rule in {"spec": _spec, "set": _set, "add": _add, "naive": _naive}.items()
+    for name, rule in {"spec": spec_rule, "set": _set, "add": _add, "naive": _naive}.items()
 }
 
 

@@ -9,10 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from workbench.frontends import CreditRule
+
 from .action import ActionError, refusal
 from .link_model import LinkModel, LinkState
 from .race import ACT_OF_MOVE, RULE, YOURS
-from .rules import RULES, CreditRule
+from .rules import RULES
 from .run import Run, run
 
 

@@ -115,17 +115,17 @@ def read_code(code: str, question: Question) -> Told:
     return Told(answer=answer, mark=mark, confidence=confidence)
 
 
-def codes_in(line: str, length: int = LENGTH) -> Iterator[str]:
+def codes_in(line: str) -> Iterator[str]:
     """What may be a code in a line with a name, a time or rubbish around it, the likeliest first.
 
     Words of that many characters, words that a hyphen or a blank has cut in two, and then the parts
     of longer words.
     """
     words = _WORD.findall(line)
-    yield from (word for word in words if len(word) == length)
-    yield from (a + b for a, b in pairwise(words) if len(a) == len(b) == length // 2)
+    yield from (word for word in words if len(word) == LENGTH)
+    yield from (a + b for a, b in pairwise(words) if len(a) == len(b) == LENGTH // 2)
     for word in words:
-        yield from (word[at : at + length] for at in range(len(word) - length + 1))
+        yield from (word[at : at + LENGTH] for at in range(len(word) - LENGTH + 1))
 
 
 def spelled(bits: int, length: int) -> str:

@@ -134,10 +134,10 @@ def arrival(played: Run, number: int) -> int:
     return seq_of(played.rows, "transfer", number)
 
 
-def in_flight(rows: Sequence[Row], kind: str, upto: int, *, from_peer: str = BROKER) -> int:
-    """How many frames of a kind are on the wire after a row."""
-    gone = frames(rows, kind, event=SENT, from_peer=from_peer, upto=upto)
-    come = frames(rows, kind, event=RECEIVED, from_peer=from_peer, upto=upto)
+def in_flight(rows: Sequence[Row], kind: str, upto: int) -> int:
+    """How many of the broker's frames of a kind are on the wire after a row."""
+    gone = frames(rows, kind, event=SENT, from_peer=BROKER, upto=upto)
+    come = frames(rows, kind, event=RECEIVED, from_peer=BROKER, upto=upto)
     return len({row.frame_id for row in gone} - {row.frame_id for row in come})
 
 
@@ -163,9 +163,9 @@ def taken_in(rows: Iterable[Row], queue: str) -> list[Row]:
     return [row for row in rows if row.event == "enqueue" and row.vantage == f"queue:{queue}"]
 
 
-def grants(rows: Iterable[Row], *, event: str = SENT, after: int = -1) -> list[int]:
+def grants(rows: Iterable[Row]) -> list[int]:
     """The link-credit in each flow of the client that carries one, in order."""
-    flows = frames(rows, "flow", event=event, from_peer=CLIENT, after=after)
+    flows = frames(rows, "flow", from_peer=CLIENT)
     credits = [(row.frame or {}).get("link_credit") for row in flows]
     return [value for value in credits if value is not None]
 

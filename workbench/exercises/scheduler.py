@@ -155,14 +155,13 @@ class Scheduler(Still, widgets.VBox):
         return str(self.game)
 
 
-def scheduler(chosen: Sequence[Level] | None = None, log: Progress = progress) -> Scheduler:
+def scheduler(chosen: Sequence[Level] | None = None) -> Scheduler:
     """The game.
 
     Args:
         chosen: levels; all of them if None.
-        log: where outcomes are kept.
     """
-    return Scheduler(levels() if chosen is None else chosen, log)
+    return Scheduler(levels() if chosen is None else chosen)
 
 
 __all__ = ["CANNOT", "Game", "Scheduler", "scheduler"]

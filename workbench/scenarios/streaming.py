@@ -1,7 +1,7 @@
 """Runs that are too long to be kept: their trace is handed on as it is made, or not made at all.
 
 Such a run is played once, from beginning to end, without acts. It is the same function of scenario,
-preset, parameters and seed as any other, and makes the same rows in the same order.
+preset and parameters as any other, and makes the same rows in the same order.
 """
 
 from __future__ import annotations
@@ -50,7 +50,6 @@ def stream(
     *,
     take: Callable[[Row], None] | None = None,
     told: Callable[[int], object] | None = None,
-    seed: int = 0,
 ) -> Streamed:
     """Play a scenario until it rests, and hand its trace on row by row.
 
@@ -61,7 +60,6 @@ def stream(
         take: called with each row as it is made, such as a `TraceWriter`'s `write`; what it raises
             ends the run, and is raised here. None: no row is made.
         told: called now and then with the virtual time in us.
-        seed: for scenarios with chance in them.
 
     Raises:
         ParameterError: if a parameter is unknown or out of its range, or they do not go together.
@@ -76,7 +74,7 @@ def stream(
     if isinstance(preset, str):
         preset = presets.get(preset)
     values = scenario.values(preset, parameters or {})
-    name = name_of(scenario, preset, values, (), seed)
+    name = name_of(scenario, preset, values, (), seed=0)
     clock = VirtualClock()
     effective = scenario.effective(preset, values)
     recorder = None
@@ -84,7 +82,7 @@ def stream(
         recorder = Recorder(name, now=lambda: clock.now_us, sink=take, keep=False)
     events = 0
     with seldom_collected():
-        world = World(preset=effective, parameters=values, seed=seed, tap=recorder, clock=clock)
+        world = World(preset=effective, parameters=values, tap=recorder, clock=clock)
         scenario.build(world)
         while clock.due:
             events += clock.run_until_rest(EVENTS_AT_A_TIME)

@@ -16,17 +16,18 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from enum import Enum
 from types import NoneType, UnionType
 from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
 
 from workbench.amqp10.errors import LocalProtocolError
+from workbench.broker.system_memory import SystemMemoryError
 from workbench.languages import declared
 from workbench.notebook import PlainError
 from workbench.presets import AMQP_1_0, Preset
 from workbench.presets import names as preset_names
-from workbench.queues import QueueError
+from workbench.queues import QueueArgumentError, QueueError
 from workbench.sim import WireError
 from workbench.trace.words import duration
 
@@ -39,6 +40,8 @@ _GRANTS = (
     ("store_credit", "store_regrant_after"),
 )
 _WRITTEN = {"us": "µs"}  # units
+# With which queues and memory refuse a number that a learner has chosen.
+_REFUSALS = (QueueError, QueueArgumentError, SystemMemoryError)
 
 
 class ParameterError(PlainError, ValueError):
@@ -206,8 +209,8 @@ class ActionSpec:
 
     name: str
     english: str
-    parameters: tuple[Parameter, ...] = ()
-    legal: Callable[[World], str | None] = field(default=lambda world: None)
+    parameters: tuple[Parameter, ...]
+    legal: Callable[[World], str | None]
     apply: Callable[..., None]
 
     @property
@@ -231,11 +234,11 @@ class ActionSpec:
         """Do it in a world.
 
         Raises:
-            ActionError: if the wire, the protocol or the queue refuses it.
+            ActionError: if the wire, the protocol, the queue or the memory refuses it.
         """
         try:
             self.apply(world, **arguments)
-        except (WireError, LocalProtocolError, QueueError) as error:
+        except (WireError, LocalProtocolError, *_REFUSALS) as error:
             raise ActionError(str(error)) from error
         world.done.append(self.name)
 
@@ -249,6 +252,8 @@ class Scenario:
         english: what it is about.
         preset: that it is meant for, and that a command takes if none is named.
         protocol: of its clients; a preset must be a model of it.
+        build: makes the world. It raises ParameterError if numbers do not go together, or if a
+            queue or the memory refuses one.
         long: too long to be kept; a command writes its trace as it is made.
         told: what came of it, a line each; for whoever is not shown its rows.
     """
@@ -259,10 +264,10 @@ class Scenario:
     parameters: tuple[Parameter, ...]
     actions: tuple[ActionSpec, ...]
     build: Callable[[World], None]
-    preset: str = "spec"
-    protocol: str = AMQP_1_0
-    long: bool = False
-    told: Callable[[World], list[str]] = field(default=lambda world: [])
+    preset: str
+    protocol: str
+    long: bool
+    told: Callable[[World], list[str]]
 
     @property
     def title(self) -> str:
@@ -405,13 +410,20 @@ def scenario(
         name = build.__name__
         if name in DECLARED:
             raise ValueError(refusal("name.taken", name=repr(name)))
+
+        def built(world: World) -> None:
+            try:
+                build(world, **world.parameters)
+            except _REFUSALS as error:
+                raise ParameterError(str(error)) from None
+
         DECLARED[name] = Scenario(
             name=name,
             english_title=title,
             english=_words(build),
             parameters=_parameters(build),
             actions=acts,
-            build=lambda world: build(world, **world.parameters),
+            build=built,
             preset=preset,
             protocol=protocol,
             long=long,

@@ -17,9 +17,9 @@ from workbench.peers import Client091, MulticastConsumer, MulticastProducer
 from workbench.peers.multicast091 import HEAP_OCTETS
 from workbench.presets import AMQP_0_9_1
 
-from .action import ActionError, refusal
+from .action import refusal
 from .acts import WIRE_ACTS
-from .declare import PRESET, OneOf, ParameterError, Whole, act, scenario
+from .declare import PRESET, OneOf, Whole, act, scenario
 from .parameters import Count, Latency, Microseconds, SocketOctets
 from .world import World, after_all
 
@@ -116,10 +116,7 @@ def open_channel(
 @act()
 def set_watermark(world: World, fraction: Watermark = "0.05") -> None:
     """Change the watermark, as an operator at the broker's shell."""
-    try:
-        memory_of(world).set_watermark(watermark_of(fraction))
-    except SystemMemoryError as error:
-        raise ActionError(str(error)) from None
+    memory_of(world).set_watermark(watermark_of(fraction))
 
 
 @act()
@@ -246,19 +243,16 @@ def emergency_brake(
     believes it or sees to it; or it stops reading. What the consumer has not come to waits in its
     own memory, and in the broker's until it is acknowledged.
     """
-    try:
-        memory = world.broker.watch_system(
-            total=total_octets,
-            others=others_octets,
-            collected_us=collected_us,
-            reclaimed_us=reclaimed_us,
-            exhausted=lambda: crash(world),
-            alarms=memory_alarms,
-        )
-        if watermark:
-            memory.set_watermark(watermark_of(watermark))
-    except SystemMemoryError as error:
-        raise ParameterError(str(error)) from None
+    memory = world.broker.watch_system(
+        total=total_octets,
+        others=others_octets,
+        collected_us=collected_us,
+        reclaimed_us=reclaimed_us,
+        exhausted=lambda: crash(world),
+        alarms=memory_alarms,
+    )
+    if watermark:
+        memory.set_watermark(watermark_of(watermark))
     world.broker.declare(QUEUE)
 
     def asked(active: bool) -> None:

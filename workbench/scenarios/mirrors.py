@@ -123,11 +123,8 @@ def mirrors(
         if node not in (MASTER_NODE, *NODES):
             told = {"node": f"{node!r:.20}", "listed": ", ".join(NODES)}
             raise ParameterError(refusal("mirrors.no-node", **told))
-    try:
-        if world.preset.mirrors:  # in others the queue stands alone, and the acts say why
-            world.broker.mirror(QUEUE, nodes.split())
-    except QueueError as error:
-        raise ParameterError(str(error)) from None
+    if world.preset.mirrors:  # in others the queue stands alone, and the acts say why
+        world.broker.mirror(QUEUE, nodes.split())
     publisher = Publisher091(
         PUBLISHER, QUEUE, body=bytes(message_bytes), most_unconfirmed=confirms or None
     )

@@ -17,7 +17,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated
 
-from workbench.broker.system_memory import SystemMemoryError
 from workbench.peers import MulticastConsumer, MulticastProducer
 from workbench.peers.multicast091 import TELL_US, Rate
 from workbench.presets import AMQP_0_9_1
@@ -175,17 +174,14 @@ def multicast(
     """
     if not (world.preset.queue_enqueue_us or world.preset.queue_deliver_us) or not socket_octets:
         raise ParameterError(refusal("fast.producer", preset=MEANT_FOR))
-    try:
-        fraction = watermark_of(lowered_to)
-        memory = world.broker.watch_system(
-            total=total_octets,
-            others=others_octets,
-            collected_us=collected_us,
-            reclaimed_us=reclaimed_us,
-            exhausted=lambda: crash(world),
-        )
-    except SystemMemoryError as error:
-        raise ParameterError(str(error)) from None
+    fraction = watermark_of(lowered_to)
+    memory = world.broker.watch_system(
+        total=total_octets,
+        others=others_octets,
+        collected_us=collected_us,
+        reclaimed_us=reclaimed_us,
+        exhausted=lambda: crash(world),
+    )
     world.broker.declare(QUEUE)
     producer = MulticastProducer(PUBLISHER, QUEUE, body=bytes(message_bytes))
     consumer = MulticastConsumer(

@@ -24,12 +24,11 @@ from workbench.peers import (
     Sender010,
 )
 from workbench.presets import INT_MAX, UINT_MAX
-from workbench.queues import QueueArgumentError
 
 from .acts import WIRE_ACTS
 from .chain import HopGrant, ProcessCredit
 from .credit import client_of, session_settings
-from .declare import PRESET, ParameterError, Whole, scenario
+from .declare import PRESET, Whole, scenario
 from .parameters import Latency, Microseconds, SmallMessageBytes, SocketOctets
 from .qpid import Stop, Window, blocked_row
 from .world import World, after_all
@@ -102,10 +101,7 @@ def office(
     Orders and stock speak AMQP 1.0, bills and mail AMQP 0-9-1, parcels and depot AMQP 0-10; each
     has a connection of its own. What parcels sends goes to depot.
     """
-    try:
-        marks = thresholds_of(world.preset, {"qpid.flow_stop_count": parcels_stop})
-    except QueueArgumentError as error:
-        raise ParameterError(str(error)) from None
+    marks = thresholds_of(world.preset, {"qpid.flow_stop_count": parcels_stop})
     declare_queue(world.broker, PARCELS, marks)
     _slow(world, ORDERS, orders_queue_us)
     _slow(world, BILLS, bills_queue_us)

@@ -13,7 +13,7 @@ from typing import Annotated
 
 from workbench.amqp091.errors import ReplyCode
 from workbench.broker.memory import MEMORY
-from workbench.broker.system_memory import SystemMemory, SystemMemoryError
+from workbench.broker.system_memory import SystemMemory
 from workbench.peers import MulticastConsumer, MulticastProducer
 from workbench.presets import AMQP_0_9_1
 from workbench.queues import QueueArguments
@@ -228,21 +228,18 @@ def overload(
     world.broker.declare(
         QUEUE, QueueArguments(max_length_bytes=max_length_bytes) if discards else None
     )
-    try:
-        world.broker.memory = memory = SystemMemory(
-            Answer(world),
-            lambda: world.broker.held_octets,
-            total=total_octets,
-            others=others_octets,
-            watermark=preset.memory_high_watermark,
-            counts=preset.memory_counts,
-            collected_us=collected_us,
-            reclaimed_us=reclaimed_us,
-            tap=world.tap,
-            exhausted=lambda: crash(world),
-        )
-    except SystemMemoryError as error:
-        raise ParameterError(str(error)) from None
+    world.broker.memory = memory = SystemMemory(
+        Answer(world),
+        lambda: world.broker.held_octets,
+        total=total_octets,
+        others=others_octets,
+        watermark=preset.memory_high_watermark,
+        counts=preset.memory_counts,
+        collected_us=collected_us,
+        reclaimed_us=reclaimed_us,
+        tap=world.tap,
+        exhausted=lambda: crash(world),
+    )
     if option == DISK:
         world.broker.watch_paging(lambda: memory.compared, int(memory.limit))
     producer = MulticastProducer(PUBLISHER, QUEUE, body=bytes(message_bytes), pause_us=pause_us)

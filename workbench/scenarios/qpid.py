@@ -19,11 +19,11 @@ from workbench.frontends.amqp010 import declare_queue, thresholds_of
 from workbench.frontends.amqp010 import set_watermarks as change_watermarks
 from workbench.peers import Client010, Receiver010, Sender010, Task010
 from workbench.presets import AMQP_0_10, UINT_MAX
-from workbench.queues import FlowThresholds, QueueArgumentError
+from workbench.queues import FlowThresholds
 
 from .action import ActionError, refusal
 from .acts import WIRE_ACTS
-from .declare import PRESET, OneOf, ParameterError, Whole, act, scenario
+from .declare import PRESET, OneOf, Whole, act, scenario
 from .parameters import MAX_MESSAGES, Count, Latency, Microseconds, Ready, SmallMessageBytes
 from .world import World, after_all
 
@@ -52,7 +52,7 @@ def _receiver(world: World, queue: str) -> Receiver010:
     return task
 
 
-def _thresholds(world: World, stop: int, resume: int, most: int = 0) -> FlowThresholds:
+def _thresholds(world: World, stop: int, resume: int, most: int) -> FlowThresholds:
     """The limits of a queue, as if it were declared with these arguments.
 
     Raises:
@@ -116,10 +116,7 @@ def set_watermarks(
 ) -> None:
     """Change a queue's watermarks: what the proposal wanted, and Qpid C++ does not offer."""
     _queue(world, queue)
-    try:
-        thresholds = _thresholds(world, stop, resume, world.number("most"))
-    except QueueArgumentError as error:
-        raise ActionError(str(error)) from None
+    thresholds = _thresholds(world, stop, resume, world.number("most"))
     change_watermarks(world.broker, queue, thresholds)
 
 
@@ -174,10 +171,7 @@ def qpid(
     A producer with a window stops by itself when so many transfers are not complete; one without
     goes on until the queue takes no more, and loses its session.
     """
-    try:
-        thresholds = _thresholds(world, stop, resume, most)
-    except QueueArgumentError as error:
-        raise ParameterError(str(error)) from None
+    thresholds = _thresholds(world, stop, resume, most)
     for name in QUEUES:
         declare_queue(world.broker, name, thresholds)
         for key in (name, BOTH):

@@ -8,7 +8,7 @@ import pytest
 from workbench import run
 from workbench.exercises import kept_branches
 from workbench.exercises.checks import run_of
-from workbench.exercises.kept_branches import BranchFile, Keeper, StageDesk
+from workbench.exercises.kept_branches import BranchFile, Keeper
 from workbench.exercises.lesson_pages import ResetView
 from workbench.exercises.progress import Progress
 from workbench.lessons.table import lesson_numbered
@@ -33,7 +33,7 @@ def desk(file, begun=None, name=NAME) -> StageWidget:
     """A stage in a kernel that has just started."""
     stage = StageWidget(credit() if begun is None else begun)
     stage.send = lambda *_: None
-    Keeper(StageDesk(stage), name, BranchFile(file))
+    Keeper(stage, name, BranchFile(file))
     return stage
 
 

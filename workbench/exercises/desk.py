@@ -14,7 +14,7 @@ from workbench.views import share_view
 from workbench.views.stage_widget import StageWidget
 from workbench.views.stills import Still
 
-from .kept_branches import StageDesk, keep
+from .kept_branches import keep
 from .question import say
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ def stage(
     anew = bool(legal) and (acts is None or bool(acts))
     desk = StageWidget(run_or_rows, at=at, title=title, acts=acts, link=link, anew=anew)
     if legal:
-        keep(StageDesk(desk))
+        keep(desk)
     if chart:
         from workbench.views.chart_box import ChartedStage  # it draws, most stages do not
 
@@ -85,5 +85,5 @@ def open_code(*arguments: Any, **more: Any) -> share_view.OpenedView:
     """A stage that keeps its branches, from a share code."""
     opened = share_view.open_code(*arguments, **more)
     if opened.stage is not None:
-        keep(StageDesk(opened.stage))
+        keep(opened.stage)
     return opened

@@ -21,8 +21,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import traitlets
-
 from workbench import notebook
 from workbench.trace.whole import write_whole
 
@@ -96,90 +94,20 @@ def standard_file() -> BranchFile | None:
     return None if folder is None else BranchFile(folder / FILE_NAME)
 
 
-class StageDesk(traitlets.HasTraits):
-    """A stage as the keeper sees a desk: step 1 shows the first row.
-
-    Args:
-        stage: the picture.
-
-    Attributes:
-        cursor: the step shown, 0 to the number of rows.
-        shown: counts up whenever another branch or tree is shown.
-    """
-
-    cursor = traitlets.Int(0)
-    shown = traitlets.Int(0)
-
-    def __init__(self, stage: StageWidget) -> None:
-        super().__init__(cursor=stage.cursor + 1)
-        self._stage = stage
-        self._follows = False
-        stage.observe(self._follow, names=["branch", "tree"])
-        self.observe(self._draw, names="shown")
-
-    @property
-    def trees(self) -> list[Branches]:
-        """The run as given, and those that were begun with other values of its parameters."""
-        return self._stage.trees
-
-    @property
-    def tree(self) -> int:
-        """The one that is shown."""
-        return self._stage.tree
-
-    @tree.setter
-    def tree(self, number: int) -> None:
-        self._stage.turn(number)
-
-    @property
-    def branches(self) -> Branches:
-        """Every run made so far."""
-        return self._stage.branches
-
-    @property
-    def run(self) -> Any:
-        """The run that is shown."""
-        return self.branches.run
-
-    def begin(self, preset: str, parameters: dict[str, Any]) -> bool:
-        """Begin another tree; False if these values are not legal any more."""
-        try:
-            self._stage.begin({**parameters, "preset": preset})
-        except Exception:  # whatever stands in the file or has changed in a model: the rest goes on
-            return False
-        return True
-
-    def tell(self, message: str) -> None:
-        """Say it in a note over the picture."""
-        self._stage.told = message
-
-    def _follow(self, _change: Any) -> None:
-        """Another branch was chosen or made on the picture."""
-        self.cursor = self._stage.cursor + 1
-        self._follows = True
-        self.shown += 1
-        self._follows = False
-
-    def _draw(self, _change: Any) -> None:
-        """The branches were put back."""
-        if not self._follows:
-            self._stage.show(self.branches.current, max(0, self.cursor - 1))
-
-
 class Keeper:
-    """Keeps a desk's branches from now on, after putting back those that were kept before.
+    """Keeps a stage's branches from now on, after putting back those that were kept before.
 
     Args:
-        model: of the desk.
+        stage: whose branches.
         name: of the desk.
         file: where they are kept.
     """
 
-    def __init__(self, model: StageDesk, name: str, file: BranchFile) -> None:
-        self._model, self._name, self._file = model, name, file
+    def __init__(self, stage: StageWidget, name: str, file: BranchFile) -> None:
+        self._stage, self._name, self._file = stage, name, file
         self._as_it_was: Any = None
         self._put_back()
-        model.observe(lambda _change: self._keep(), names="shown")
+        stage.observe(lambda _change: self._keep(), names=["branch", "tree"])
 
     def _put_back(self) -> None:
         try:
@@ -190,20 +118,20 @@ class Keeper:
         kept = desks.get(self._name)
         told = [problem] if problem else []
         if kept is not None:
-            again, refused = put_back(self._model, kept)
+            again, refused = put_back(self._stage, kept)
             if again:
                 told.append(say("branches.again", n=again))
             if refused:
                 self._as_it_was = kept
                 told.append(say("branches.refused", n=refused))
         if told:
-            self._model.tell(" ".join(told))
+            self._stage.told = " ".join(told)
 
     def _keep(self) -> None:
         def change(desks: dict[str, Any]) -> None:
             if self._as_it_was is not None:
                 desks[self._name + AS_IT_WAS] = self._as_it_was
-            desks[self._name] = kept(self._model)
+            desks[self._name] = kept(self._stage)
 
         try:
             problem = self._file.change(change)
@@ -212,17 +140,20 @@ class Keeper:
             return
         self._as_it_was = None
         if problem:
-            self._model.tell(problem)
+            self._stage.told = problem
 
     def _tell(self, error: Exception) -> None:
         reason = getattr(error, "strerror", None) or str(error)
-        self._model.tell(say("branches.not-kept", reason=reason))
+        self._stage.told = say("branches.not-kept", reason=reason)
 
 
-def kept(model: StageDesk) -> dict[str, Any]:
-    """All trees of a desk as plain JSON values: what began each, and its acts."""
+def kept(stage: StageWidget) -> dict[str, Any]:
+    """All trees of a stage as plain JSON values: what began each, and its acts.
+
+    Step 1 shows the first row.
+    """
     trees = []
-    for number, tree in enumerate(model.trees):
+    for number, tree in enumerate(stage.trees):
         root = tree.runs[0]
         trees.append(
             {
@@ -236,10 +167,10 @@ def kept(model: StageDesk) -> dict[str, Any]:
                 ],
             }
         )
-    return {"tree": model.tree, "cursor": model.cursor, "trees": trees}
+    return {"tree": stage.tree, "cursor": stage.cursor + 1, "trees": trees}
 
 
-def put_back(model: StageDesk, desk: Any) -> tuple[int, int]:
+def put_back(stage: StageWidget, desk: Any) -> tuple[int, int]:
     """Play the branches of a desk again, as far as they are legal.
 
     Returns:
@@ -249,12 +180,12 @@ def put_back(model: StageDesk, desk: Any) -> tuple[int, int]:
     here: list[tuple[int, list[int | None]]] = []  # of each kept tree: its place, and its branches'
     for number, tree in enumerate(_list(desk, "trees")):
         acts = _list(tree, "branches")
-        if number and not _begun(model, tree):
+        if number and not _begun(stage, tree):
             refused += len(acts) + 1
             here.append((0, [0]))
             continue
         again += bool(number)
-        branches = model.branches
+        branches = stage.branches
         there = len(branches.runs)
         places: list[int | None] = [*range(there)]  # those of a shared run are there already
         for act in acts[there - 1 :]:
@@ -262,22 +193,25 @@ def put_back(model: StageDesk, desk: Any) -> tuple[int, int]:
             places.append(place)
             again, refused = again + (place is not None), refused + (place is None)
         branches.select(_at(places, _value(tree, "current")) or 0)
-        here.append((model.tree, places))
+        here.append((stage.tree, places))
     tree_place = _at([place for place, _ in here], _value(desk, "tree"))
-    model.tree = tree_place or 0
-    cursor = _value(desk, "cursor")
-    if isinstance(cursor, int) and 0 <= cursor <= len(model.run.rows):
-        model.cursor = cursor
-    model.shown += 1
+    stage.turn(tree_place or 0)
+    step = _value(desk, "cursor")
+    known = isinstance(step, int) and 0 <= step <= len(stage.branches.run.rows)
+    stage.show(stage.branches.current, max(0, step - 1) if known else stage.cursor)
     return again, refused
 
 
-def _begun(model: StageDesk, tree: Any) -> bool:
-    """Begin another tree of a desk; False if it cannot be."""
+def _begun(stage: StageWidget, tree: Any) -> bool:
+    """Begin another tree of a stage; False if its values are not legal any more."""
     preset, parameters = _value(tree, "preset"), _value(tree, "parameters")
     if not isinstance(preset, str) or not isinstance(parameters, dict):
         return False
-    return model.begin(preset, parameters)
+    try:
+        stage.begin({**parameters, "preset": preset})
+    except Exception:  # whatever stands in the file or has changed in a model: the rest goes on
+        return False
+    return True
 
 
 def _grown(branches: Branches, act: Any, places: list[int | None]) -> int | None:
@@ -337,9 +271,9 @@ def _of_lesson(name: str, lesson: str) -> bool:
     return name.startswith(f"{lesson}_")
 
 
-def keep(model: StageDesk) -> None:
-    """Keep a desk's branches, if it stands in a notebook and there is a place for them."""
+def keep(stage: StageWidget) -> None:
+    """Keep a stage's branches, if it stands in a notebook and there is a place for them."""
     file = standard_file() if notebook.kernel_shell() is not None else None
     if file is not None:
-        where = (notebook.file_stem() or NO_NAME, notebook.cell_id() or NO_NAME, model.run.name)
-        Keeper(model, "/".join(where), file)
+        where = (notebook.file_stem() or NO_NAME, notebook.cell_id() or NO_NAME, stage.run.name)
+        Keeper(stage, "/".join(where), file)

@@ -97,24 +97,9 @@ class Level:
 def levels() -> tuple[Level, ...]:
     """The levels, in the order in which they are meant to be taken."""
     return (
-        Level(
-            name="add",
-            rule="add",
-            messages=10,
-            grants=(3, 6),
-        ),
-        Level(
-            name="set",
-            rule="set",
-            messages=10,
-            grants=(3, 6),
-        ),
-        Level(
-            name="once",
-            rule="add",
-            messages=10,
-            grants=(4,),
-        ),
+        Level(name="add", rule="add", messages=10, grants=(3, 6)),
+        Level(name="set", rule="set", messages=10, grants=(3, 6)),
+        Level(name="once", rule="add", messages=10, grants=(4,)),
         Level(
             name="article",
             rule="set",
@@ -123,29 +108,10 @@ def levels() -> tuple[Level, ...]:
             initial_delivery_count=20,
             first_credit=3,
         ),
+        Level(name="rule", rule="spec", messages=10, grants=(3, 6)),
         Level(
-            name="rule",
-            rule="spec",
-            messages=10,
-            grants=(3, 6),
+            name="wrap", rule="naive", messages=6, grants=(3, 4), initial_delivery_count=4294967294
         ),
-        Level(
-            name="wrap",
-            rule="naive",
-            messages=6,
-            grants=(3, 4),
-            initial_delivery_count=4294967294,
-        ),
-        Level(
-            name="less",
-            rule="spec",
-            messages=8,
-            grants=(6, 2),
-        ),
-        Level(
-            name="back",
-            rule="set",
-            messages=10,
-            grants=(6, 3),
-        ),
+        Level(name="less", rule="spec", messages=8, grants=(6, 2)),
+        Level(name="back", rule="set", messages=10, grants=(6, 3)),
     )

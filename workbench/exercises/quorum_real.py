@@ -63,26 +63,10 @@ class Measured:
 
 
 MEASURED = (
+    Measured(fsync_us=350, least=188_023, most=189_493, classic=(184_920, 191_299), more_us=0),
+    Measured(fsync_us=5_350, least=95_574, most=102_829, classic=(248_485, 286_875), more_us=5_000),
     Measured(
-        fsync_us=350,
-        least=188_023,
-        most=189_493,
-        classic=(184_920, 191_299),
-        more_us=0,
-    ),
-    Measured(
-        fsync_us=5_350,
-        least=95_574,
-        most=102_829,
-        classic=(248_485, 286_875),
-        more_us=5_000,
-    ),
-    Measured(
-        fsync_us=20_350,
-        least=38_675,
-        most=39_587,
-        classic=(296_126, 330_906),
-        more_us=20_000,
+        fsync_us=20_350, least=38_675, most=39_587, classic=(296_126, 330_906), more_us=20_000
     ),
 )
 

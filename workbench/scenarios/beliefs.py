@@ -74,33 +74,16 @@ class Belief(Misconception):
 BELIEFS: Mapping[str, Belief] = {
     each.name: each
     for each in (
-        Belief(
-            name="adds",
-            on_flow=lambda believed, flow: believed + flow.link_credit,
-        ),
-        Belief(
-            name="sets",
-            on_flow=lambda believed, flow: flow.link_credit,
-        ),
-        Belief(
-            name="decrement on receipt",
-            on_send=_same,
-            on_arrival=_one_less,
-        ),
-        Belief(
-            name="credit is bytes",
-            on_send=_octets_less,
-        ),
+        Belief(name="adds", on_flow=lambda believed, flow: believed + flow.link_credit),
+        Belief(name="sets", on_flow=lambda believed, flow: flow.link_credit),
+        Belief(name="decrement on receipt", on_send=_same, on_arrival=_one_less),
+        Belief(name="credit is bytes", on_send=_octets_less),
         Belief(
             name="drain is pause",
             on_flow=lambda believed, flow: believed if flow.drain else flow.link_credit,
             flows=(FlowPlan(3), FlowPlan(3, drain=True)),
         ),
-        Belief(
-            name="credit is shared by links",
-            on_other=_one_less,
-            other_link=True,
-        ),
+        Belief(name="credit is shared by links", on_other=_one_less, other_link=True),
         Belief(
             name="echo grants",
             on_flow=lambda believed, flow: (
@@ -109,9 +92,7 @@ BELIEFS: Mapping[str, Belief] = {
             flows=(FlowPlan(3), FlowPlan(3, echo=True)),
         ),
         Belief(
-            name="one flow, one message",
-            on_flow=lambda believed, flow: 1,
-            flows=(FlowPlan(3),),
+            name="one flow, one message", on_flow=lambda believed, flow: 1, flows=(FlowPlan(3),)
         ),
         Belief(
             name="a grant stands",
@@ -134,10 +115,7 @@ BELIEFS: Mapping[str, Belief] = {
 }
 
 
-NEVER_USED_UP = Belief(
-    name="credit is never used up",
-    on_send=_same,
-)
+NEVER_USED_UP = Belief(name="credit is never used up", on_send=_same)
 """No misconception of people, but the mistake of a client that forgot to subtract."""
 
 ALL: Mapping[str, Belief | WindowBelief] = {

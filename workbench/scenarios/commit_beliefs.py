@@ -28,16 +28,9 @@ class CommitBelief(Misconception):
 
 _LISTED = (
     CommitBelief(
-        name="memory is enough",
-        upto=lambda disks, logs: sorted(logs, reverse=True)[len(logs) // 2],
+        name="memory is enough", upto=lambda disks, logs: sorted(logs, reverse=True)[len(logs) // 2]
     ),
-    CommitBelief(
-        name="the leader alone decides",
-        upto=lambda disks, logs: disks[0],
-    ),
-    CommitBelief(
-        name="every replica must have it",
-        upto=lambda disks, logs: min(disks),
-    ),
+    CommitBelief(name="the leader alone decides", upto=lambda disks, logs: disks[0]),
+    CommitBelief(name="every replica must have it", upto=lambda disks, logs: min(disks)),
 )
 COMMIT_BELIEFS: Mapping[str, CommitBelief] = {one.name: one for one in _LISTED}

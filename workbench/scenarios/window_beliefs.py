@@ -97,10 +97,7 @@ class WindowBelief(Misconception):
 WINDOW_BELIEFS = {
     each.name: each
     for each in (
-        WindowBelief(
-            name="the window counts messages",
-            on_send=_message_less,
-        ),
+        WindowBelief(name="the window counts messages", on_send=_message_less),
         WindowBelief(
             name="credit opens the window",
             on_flow=lambda heard: heard.first if heard.link_credit else heard.actual,
@@ -109,31 +106,18 @@ WINDOW_BELIEFS = {
             name="credit counts frames",
             on_flow=lambda heard: heard.actual if heard.link_credit is None else heard.link_credit,
         ),
-        WindowBelief(
-            name="the window is what the flow says",
-            on_flow=lambda heard: heard.window,
-        ),
-        WindowBelief(
-            name="windows add up",
-            on_flow=lambda heard: heard.believed + heard.window,
-        ),
+        WindowBelief(name="the window is what the flow says", on_flow=lambda heard: heard.window),
+        WindowBelief(name="windows add up", on_flow=lambda heard: heard.believed + heard.window),
         WindowBelief(
             name="credit is enough",
             on_flow=lambda heard: max(heard.believed, heard.actual),
             flows=(WindowFlow(link_credit=1), WindowFlow(frames=0)),
         ),
+        WindowBelief(name="a closed window stops everything", on_closed=lambda believed: 0),
         WindowBelief(
-            name="a closed window stops everything",
-            on_closed=lambda believed: 0,
+            name="the window is the connection's", on_other=lambda believed: max(0, believed - 1)
         ),
-        WindowBelief(
-            name="the window is the connection's",
-            on_other=lambda believed: max(0, believed - 1),
-        ),
-        WindowBelief(
-            name="the window is shared out",
-            on_begin=lambda believed: believed // 2,
-        ),
+        WindowBelief(name="the window is shared out", on_begin=lambda believed: believed // 2),
     )
 }
 

@@ -9,7 +9,6 @@ from workbench.exercises.mystery import (
     PAIRS,
     SETTINGS,
     cured,
-    finding,
     ill,
     mystery,
     points,
@@ -47,7 +46,7 @@ def first():
 
 
 def lost_ms(drawn):
-    return finding(drawn).lost_us / 1_000
+    return drawn.finding.lost_us / 1_000
 
 
 @pytest.mark.parametrize(
@@ -56,16 +55,16 @@ def lost_ms(drawn):
 def test_one_application_is_held_beyond_doubt_and_its_setting_is_the_cure(seed, level, names):
     """Nobody else loses a third as much; the cure is the ill settings, together and no fewer."""
     drawn = mystery(seed, level)
-    found = finding(drawn)
+    found = drawn.finding
     others = [found.lost_by(name) for name in APPLICATIONS if name != found.who]
     assert found.lost_us >= CLEAR * max(others)
     assert {SETTINGS[name].owner for name in ill(drawn)} == {found.who}
     assert ill(drawn) == names
     after = drawn
     for name in ill(drawn):
-        assert CURED * finding(after).lost_by(found.who) > found.lost_us, "cured too early"
+        assert CURED * after.finding.lost_by(found.who) > found.lost_us, "cured too early"
         after = cured(after, name)
-    assert CURED * finding(after).lost_by(found.who) <= found.lost_us
+    assert CURED * after.finding.lost_by(found.who) <= found.lost_us
     assert check.cured_by(drawn, after, log=Progress()).right
 
 
@@ -78,7 +77,7 @@ def test_a_seed_is_the_same_mystery_for_a_whole_class(first):
 
 def test_what_is_named_is_judged_part_by_part(first):
     """A wrong application, brake or time is told as such; what is no word is asked for."""
-    found, log = finding(first), Progress()
+    found, log = first.finding, Progress()
     assert points(log).lines == [("nothing is answered yet", "", "", "")]
     other = next(name for name in APPLICATIONS if name != found.who)
     assert check.named(first, who=..., brake=..., lost_ms=..., log=log).right is None
@@ -96,7 +95,7 @@ def test_what_is_named_is_judged_part_by_part(first):
 
 def test_the_table_of_stalls_does_not_name_the_brake_and_sums_to_what_was_lost(first):
     """The learner has to look; what is summed up by hand is what the check wants."""
-    answer, found = first.stalls(), finding(first)
+    answer, found = first.stalls(), first.finding
     assert "brake" not in answer.table.head
     mine = [row for row in answer.rows if row["connection"] == found.who]
     assert sum(row["end_us"] - row["start_us"] for row in mine) == found.lost_us
@@ -145,7 +144,7 @@ def test_what_a_cure_costs_is_read_off_the_second_run(first):
     """The table has the time lost and the most that were under way, of both runs."""
     after = cured(first, ill(first)[0])
     told = {line[0]: line[1:] for line in first.compare(after).lines}
-    assert told[measure("held_us")][0] == f"{finding(first).lost_us / 1000:,.1f}"
+    assert told[measure("held_us")][0] == f"{first.finding.lost_us / 1000:,.1f}"
     now, then = (int(text.replace(",", "")) for text in told[measure("most_ahead")])
     assert then > now
     solved = predict.cost.question(first).solve()
@@ -164,7 +163,7 @@ def test_the_last_to_end_is_not_the_one_that_was_held(first):
     solved = predict.who.question(first).solve()
     assert all(map(is_shown, solved.beliefs))
     last = max(first.table.lines, key=lambda line: float(line[-1].replace(",", "")))
-    assert solved.beliefs[0].answer == last[0] != solved.answer == finding(first).who
+    assert solved.beliefs[0].answer == last[0] != solved.answer == first.finding.who
 
 
 def test_every_setting_that_is_ever_ill_is_among_the_draws():

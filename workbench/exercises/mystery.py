@@ -175,7 +175,8 @@ class Mystery(Tabled):
         return Answer(question="stalls", rows=found, path=self.trace.path, hidden=("brake", "run"))
 
     @cached_property
-    def _finding(self) -> Finding:
+    def finding(self) -> Finding:
+        """Who was held, by what and for how long; worked out from the rows."""
         lost: Counter[tuple[str, str]] = Counter()
         by_name: Counter[str] = Counter(dict.fromkeys(APPLICATIONS, 0))
         for one in stalls(self.run.rows):
@@ -224,7 +225,7 @@ class Mystery(Tabled):
 
     def compare(self, other: Mystery) -> Table:
         """Each measure of `compare`, of the held application's connection, before and after."""
-        before, after = finding(self), finding(other)
+        before, after = self.finding, other.finding
         who = before.who
         mine, yours = (one.of(who) for one in (self, other))
         measures: dict[str, tuple[float | None, float | None]] = {
@@ -284,11 +285,6 @@ class Finding:
     def lost_by(self, name: str) -> int:
         """What an application lost in all, microseconds."""
         return sum(us for (who, _), us in self.lost.items() if who == name)
-
-
-def finding(case: Mystery) -> Finding:
-    """Who was held in a mystery, by what and for how long; worked out from its rows."""
-    return case._finding
 
 
 def ill(case: Mystery) -> list[str]:
@@ -355,7 +351,7 @@ def _drawn(chance: Random, level: int) -> dict[str, int]:
 
 def _is_one(drawn: Mystery) -> bool:
     """Whether there is no doubt who is held, and by what; and no doubt that two things do."""
-    found = finding(drawn)
+    found = drawn.finding
     if any(
         found.lost_us < CLEAR * max(found.lost_by(name), LEAST_US)
         for name in APPLICATIONS
@@ -365,8 +361,7 @@ def _is_one(drawn: Mystery) -> bool:
     if drawn.level < LEVELS[-1]:
         return found.lost[found.who, found.brake] * CLEAR > 2 * found.lost_us
     return all(
-        CURED * finding(cured(drawn, name)).lost_by(found.who) > found.lost_us
-        for name in ill(drawn)
+        CURED * cured(drawn, name).finding.lost_by(found.who) > found.lost_us for name in ill(drawn)
     )
 
 

@@ -12,7 +12,6 @@ from workbench.exercises.mystery import (
     MESSAGES,
     Mystery,
     cured,
-    finding,
     ill,
     most_ahead,
     mystery,
@@ -40,7 +39,7 @@ def who(drawn: Mystery) -> Found:
     """Which application's sender was held?"""
     choices = {name: name for name in APPLICATIONS}
     yield {"choices": choices, "messages": MESSAGES, "level": drawn.level}
-    found = finding(drawn)
+    found = drawn.finding
     ends = {
         name: max(row.t_us for row in drawn.of(name) if row.kind in CARRIERS)
         for name in APPLICATIONS
@@ -63,7 +62,7 @@ def who(drawn: Mystery) -> Found:
 @lesson.asks
 def cost(drawn: Mystery) -> Found:
     """How far is the held sender ahead of its answers when it is held no more?"""
-    found = finding(drawn)
+    found = drawn.finding
     now = most_ahead(drawn.of(found.who))
     yield {"who": found.who, "now": now, "level": drawn.level}
     after = drawn
@@ -76,7 +75,7 @@ def cost(drawn: Mystery) -> Found:
         queued_now=drawn.most_queued(found.who),
         queued_then=after.most_queued(found.who),
         lost_ms=milliseconds(found.lost_us),
-        left_ms=milliseconds(finding(after).lost_by(found.who)),
+        left_ms=milliseconds(after.finding.lost_by(found.who)),
         wrong={"a cure is free": "same", "faster is emptier": "fewer"},
         beside=Measured(
             unit=say("ahead"),
@@ -92,10 +91,10 @@ def cost(drawn: Mystery) -> Found:
 @lesson.asks
 def first_cure(drawn: Mystery) -> Found:
     """How much comes back when, of two brakes, only the one that is named is taken off?"""
-    found = finding(drawn)
+    found = drawn.finding
     yield {"who": found.who, "brake": found.brake, "lost_ms": milliseconds(found.lost_us)}
     # The number behind a brake: without it, that brake is named less than without any other.
-    trials = [finding(cured(drawn, name)) for name in ill(drawn)]
+    trials = [cured(drawn, name).finding for name in ill(drawn)]
     after = min(trials, key=lambda one: one.lost.get((found.who, found.brake), 0))
     lost_ms, left_ms = (milliseconds(one.lost_by(found.who)) for one in (found, after))
     left = after.lost_by(found.who) / found.lost_us
@@ -133,7 +132,7 @@ def named(drawn: Mystery, who: Any, brake: Any, lost_ms: Any) -> Case:
     legal = [name for name in brakes.ORDER if name != "none"]
     if brake not in legal:
         return case("no-brake", given=repr(brake), legal=", ".join(legal))
-    found = finding(drawn)
+    found = drawn.finding
     about = f"{who}, {brake}, {lost_ms} ms"
     if who != found.who:
         return case("who", about=about, its_ms=milliseconds(found.lost_by(who)))
@@ -167,7 +166,7 @@ def _cure(drawn: Mystery, after: Mystery) -> Case:
         return case("other")
     if not after.changed:
         return case("untouched")
-    found, left = finding(drawn), finding(after)
+    found, left = drawn.finding, after.finding
     who = found.who
     lost_ms, left_ms = milliseconds(found.lost_us), milliseconds(left.lost_by(who))
     done = ", ".join(
@@ -184,7 +183,7 @@ def _cure(drawn: Mystery, after: Mystery) -> Case:
             its_ms = milliseconds(left.lost_by(other))
             return case("another", about=done, done=done, who=who, other=other, its_ms=its_ms)
     for name, was in after.changed.items() if len(after.changed) > 1 else ():
-        if CURED * finding(after.change(**{name: was})).lost_by(who) <= found.lost_us:
+        if CURED * after.change(**{name: was}).finding.lost_by(who) <= found.lost_us:
             return case("needless", about=done, done=done, who=who, needless=name)
     now, then = (most_ahead(one.of(who)) for one in (drawn, after))
     return case(

@@ -11,12 +11,13 @@ set_latency.
 
 from __future__ import annotations
 
-import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Annotated
 
 from workbench.amqp10.messaging import Header, decode_message
 from workbench.peers.leaving import GRACEFUL, OUTRIGHT, WAYS, LeavingConsumer
+from workbench.trace.schema import Row
 
 from .action import ActionError, refusal
 from .acts import WIRE_ACTS
@@ -70,18 +71,11 @@ class Seen:
     marked: bool
 
 
-def seen(played: Run) -> list[Seen]:
-    """Every message that arrived, in order of arrival, at whichever consumer."""
+def arrived(came: Iterable[tuple[Row, int, bool]]) -> list[Seen]:
+    """Messages as they arrived, each by its row, its number, and whether it was marked."""
     arrivals: list[Seen] = []
     before: set[int] = set()
-    for row in played.rows:
-        if row.kind != "transfer" or row.event != "received" or row.from_peer != "broker":
-            continue
-        payload = getattr(row.item, "payload", b"")
-        found = re.search(rb"message (\d+)", payload)
-        if found is None:
-            continue
-        number = int(found[1])
+    for row, number, marked in came:
         arrivals.append(
             Seen(
                 seq=row.seq,
@@ -89,11 +83,25 @@ def seen(played: Run) -> list[Seen]:
                 consumer=row.vantage.removeprefix("client:"),
                 message=number,
                 again=number in before,
-                marked=_marked(payload),
+                marked=marked,
             )
         )
         before.add(number)
     return arrivals
+
+
+def seen(played: Run) -> list[Seen]:
+    """Every message that arrived, in order of arrival, at whichever consumer."""
+    came = (
+        (row, getattr(row.item, "payload", b""))
+        for row in played.rows
+        if (row.kind, row.event, row.from_peer) == ("transfer", "received", "broker")
+    )
+    return arrived(
+        (row, number, _marked(payload))
+        for row, payload in came
+        if (number := World.number_of(payload)) is not None
+    )
 
 
 def _marked(payload: bytes) -> bool:

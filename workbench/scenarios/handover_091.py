@@ -10,7 +10,6 @@ Acts: leave, acknowledge (each of a consumer), publish, hold, release, set_laten
 
 from __future__ import annotations
 
-import re
 from functools import partial
 from typing import Annotated
 
@@ -20,12 +19,13 @@ from workbench.peers import Client091, Consumer091
 from workbench.presets import AMQP_0_9_1
 from workbench.queues import QueueArguments
 from workbench.queues.arguments import CLASSIC, QUORUM
+from workbench.trace.schema import Row
 
 from .action import ActionError, refusal
 from .acts import WIRE_ACTS
 from .credit import QUEUE
 from .declare import PRESET, OneOf, Whole, act, scenario
-from .handover import BY_HAND, CANCEL, MOST_READY, NAMES, Name, Seen, publish
+from .handover import BY_HAND, CANCEL, MOST_READY, NAMES, Name, Seen, arrived, publish
 from .parameters import MAX_MESSAGES, Count, Latency, Processing, Ready, SmallMessageBytes
 from .run import Run
 from .world import World
@@ -36,8 +36,7 @@ WAYS = (CANCEL, CLOSE)
 
 def seen(played: Run) -> list[Seen]:
     """Every message that arrived, in order of arrival, at whichever consumer."""
-    arrivals: list[Seen] = []
-    before: set[int] = set()
+    came: list[tuple[Row, int, bool]] = []
     again: dict[str, bool] = {}  # by consumer, of the delivery whose body comes next
     for row in played.rows:
         if row.event != "received" or row.from_peer != "broker":
@@ -45,22 +44,10 @@ def seen(played: Run) -> list[Seen]:
         payload = getattr(row.item, "payload", None)
         if isinstance(payload, BasicDeliver):
             again[row.vantage] = payload.redelivered
-        found = re.search(rb"message (\d+)", payload) if type(payload) is bytes else None
-        if found is None:
-            continue
-        number = int(found[1])
-        arrivals.append(
-            Seen(
-                seq=row.seq,
-                t_us=row.t_us,
-                consumer=row.vantage.removeprefix("client:"),
-                message=number,
-                again=number in before,
-                marked=again[row.vantage],
-            )
-        )
-        before.add(number)
-    return arrivals
+        number = World.number_of(payload) if type(payload) is bytes else None
+        if number is not None:
+            came.append((row, number, again[row.vantage]))
+    return arrived(came)
 
 
 class LeavingConsumer091(Consumer091):

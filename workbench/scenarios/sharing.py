@@ -5,7 +5,6 @@ Acts: publish, consume, cancel, give_back, alarm, clear, hold, release, set_late
 
 from __future__ import annotations
 
-import re
 from functools import partial
 from typing import Annotated, Any
 
@@ -24,7 +23,6 @@ from .world import World, after_all
 QUEUE = "q"
 FIRST, SECOND = "first", "second"
 PUBLISHER = "publisher"
-_NUMBER = re.compile(rb"message (\d+)")
 
 
 class NumberedConsumer(Consumer091):
@@ -60,9 +58,9 @@ class NumberedConsumer(Consumer091):
     def handle(self, event: Event) -> None:
         """Notes which message it is."""
         if isinstance(event, MessageReceived) and isinstance(event.method, BasicDeliver):
-            found = _NUMBER.search(event.body)
-            if found is not None and event.method.consumer_tag == self.name:
-                self.order.append(int(found[1]))
+            number = World.number_of(event.body)
+            if number is not None and event.method.consumer_tag == self.name:
+                self.order.append(number)
         super().handle(event)
 
     def give_back(self) -> None:

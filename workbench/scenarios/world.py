@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import re
 from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import replace
 from typing import Any, Protocol
@@ -29,6 +30,7 @@ from workbench.sim import Direction, End, NoTap, Tap, VirtualClock, Wire, WireEr
 from .action import Action, Value, refusal
 
 LEARNER = "learner"
+_NUMBERED = re.compile(rb"message (\d+)")
 
 
 class ClientEnd(End, Protocol):
@@ -120,6 +122,12 @@ class World:
         """The next message, encoded: one data section whose octets name it, `size` long."""
         text = b"message %d " % next(self._messages)
         return encode_message([Data(text.ljust(size, b".")[:size])])
+
+    @staticmethod
+    def number_of(payload: bytes) -> int | None:
+        """Which of the run's messages that is, by its first octets; None if it is none of them."""
+        found = _NUMBERED.search(payload)
+        return None if found is None else int(found[1])
 
     def payloads(self, count: int, size: int | None = None) -> list[bytes]:
         """The next messages, encoded; each is `size` long, or else `message_bytes`."""

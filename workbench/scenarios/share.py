@@ -297,16 +297,16 @@ class _Restoring:
         """The run with every act that is legal in its turn."""
         number = list(range(1, len(acts) + 1))
         for _ in range(MOST_REFUSED):
-            reason = self.refusal(start, acts)
-            if reason is None:
-                return self.with_acts(start, acts)
+            found = self.with_acts(start, acts)
+            if isinstance(found, Run):
+                return found
             # Acts up to the first refused one are fine, however far beyond it one looks.
             first = bisect_right(
                 range(1, len(acts) + 1),
                 0,
-                key=lambda many: 0 if self.refusal(start, acts[:many]) is None else 1,
+                key=lambda many: 0 if isinstance(self.with_acts(start, acts[:many]), Run) else 1,
             )
-            reason = self.refusal(start, acts[: first + 1]) or reason
+            reason = self.with_acts(start, acts[: first + 1])
             refused = acts.pop(first)
             self.note(
                 say(
@@ -314,25 +314,23 @@ class _Restoring:
                     number=number.pop(first),
                     act=visible(refused, 200),
                     row=refused.after_seq,
-                    why=visible(reason, 300),
+                    why=visible(found if isinstance(reason, Run) else reason, 300),
                 )
             )
-        if self.refusal(start, acts) is not None:
-            self.note(say("acts.more", more=len(acts)))
-            return start
-        return self.with_acts(start, acts)
+        found = self.with_acts(start, acts)
+        if isinstance(found, Run):
+            return found
+        self.note(say("acts.more", more=len(acts)))
+        return start
 
-    def refusal(self, start: Run, acts: Sequence[Action]) -> str | None:
+    def with_acts(self, start: Run, acts: Sequence[Action]) -> Run | str:
+        """The run with these acts, or why there is none."""
         try:
-            self.with_acts(start, acts)
+            return self.play(start.scenario, start.preset, start.parameters, acts)
         except ActionError as error:
             return str(error)
         except Exception as error:
             return say("acts.fails", why=repr(error))
-        return None
-
-    def with_acts(self, start: Run, acts: Sequence[Action]) -> Run:
-        return self.play(start.scenario, start.preset, start.parameters, acts)
 
     # -- what came of it --------------------------------------------------------------------
 

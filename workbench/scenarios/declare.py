@@ -171,10 +171,10 @@ def _shown(value: Any) -> str:
 def _checked(
     parameters: tuple[Parameter, ...],
     given: Mapping[str, Any],
-    defaults: Mapping[str, Value],
+    preset: Preset,
     owner: str,
 ) -> dict[str, Value]:
-    """Every parameter with its value: given and legal, or the default."""
+    """Every parameter with its value: given and legal, or the default under a preset."""
     known = {parameter.name for parameter in parameters}
     for name in given:
         if name not in known:
@@ -190,7 +190,7 @@ def _checked(
             told = {"name": parameter.name, "doc": parameter.doc, "legal": parameter.legal}
             raise ParameterError(refusal("value.needed", owner=owner, **told))
         else:
-            values[parameter.name] = defaults[parameter.name]
+            values[parameter.name] = parameter.default_in(preset)
     return values
 
 
@@ -224,9 +224,8 @@ class ActionSpec:
         Raises:
             ActionError: if one of them is not legal.
         """
-        defaults = {parameter.name: parameter.default_in(preset) for parameter in self.parameters}
         try:
-            return _checked(self.parameters, given, defaults, self.name)
+            return _checked(self.parameters, given, preset, self.name)
         except ParameterError as error:
             raise ActionError(str(error)) from None
 
@@ -305,7 +304,7 @@ class Scenario:
                 )
             )
         owner = refusal("value.scenario", scenario=self.name)
-        return _checked(self.parameters, given, self.defaults(preset), owner)
+        return _checked(self.parameters, given, preset, owner)
 
     def effective(self, preset: Preset, values: Mapping[str, Value]) -> Preset:
         """The preset with every number that a parameter of this scenario takes the place of.

@@ -9,14 +9,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from workbench.amqp091.frame import item_size
-from workbench.broker import Broker
-from workbench.frontends import accept_091
 from workbench.peers import Client091, Publisher091
 from workbench.presets import get
 from workbench.queues import QueueArguments
 from workbench.queues.arguments import QUORUM
-from workbench.sim import VirtualClock, Wire
+
+from .world import World
 
 QUEUE = "q"
 HANGS_US = 3_600_000_000  # an fsync that nobody waits for
@@ -44,16 +42,12 @@ def beside_a_hanging_disk(soft_limit: int, count: int) -> Flooded:
         soft_limit: pending commands at which a quorum queue counts as slow.
         count: messages.
     """
-    clock = VirtualClock()
     preset = replace(get("rmq4.3"), quorum_soft_limit=soft_limit, fsync_us=HANGS_US)
-    broker = Broker(clock, preset)
-    queue = broker.declare(QUEUE, QueueArguments(queue_type=QUORUM), replicas=1)
+    world = World(preset=preset, parameters={"latency_us": 0})
+    clock = world.clock
+    queue = world.broker.declare(QUEUE, QueueArguments(queue_type=QUORUM), replicas=1)
     publisher = Publisher091("publisher", QUEUE)
-    client = Client091(clock, [publisher])
-    end = accept_091(broker, "c1")
-    wire = Wire(clock, client, end, latency_us=(0, 0), capacity=SOCKET_OCTETS, size=item_size)
-    end.connect(wire)
-    client.connect(wire)
+    world.connect(Client091(clock, [publisher]), "c1", SOCKET_OCTETS)
     publisher.publish(count)
     slow_with, most_inside = None, 0
     while clock.next_us is not None and clock.next_us < UNTIL_US:

@@ -51,7 +51,8 @@ class Run:
         preset: every default number.
         parameters: every parameter with its value.
         actions: the learner's acts, in the order in which they were applied.
-        seed: reserved for scenarios with chance in them; part of the run's identity.
+        seed: reserved for scenarios with chance in them, of which there are none; part of the run's
+            identity.
         code: functions of a learner that the run uses, by name. They are no part of its identity:
             a share code or a name cannot hold them.
         rows: the trace, one row per event.
@@ -220,7 +221,6 @@ class Run:
         world = World(
             preset=self.scenario.effective(self.preset, self.parameters),
             parameters=self.parameters,
-            seed=self.seed,
             tap=recorder,
             clock=clock,
             code=self.code,

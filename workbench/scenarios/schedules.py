@@ -14,7 +14,6 @@ from workbench.frontends import CreditRule
 from .action import ActionError, refusal
 from .link_model import LinkModel, LinkState
 from .race import ACT_OF_MOVE, RULE, YOURS
-from .rules import RULES
 from .run import Run, run
 
 
@@ -44,11 +43,9 @@ def play(
     Raises:
         ActionError: a move is not possible when its turn comes; the text says what is.
     """
-    if rule_function is not None and rule not in RULES:
-        rule = YOURS
-    code: dict[str, Callable[..., Any]] = (
-        {RULE: rule_function} if rule == YOURS and rule_function is not None else {}
-    )
+    code: dict[str, Callable[..., Any]] = {}
+    if rule == YOURS and rule_function is not None:
+        code[RULE] = rule_function
     played = run(
         "race",
         parameters={

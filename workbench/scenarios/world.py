@@ -64,7 +64,6 @@ class World:
     Attributes:
         preset: every default number, those that a parameter takes the place of included.
         parameters: the scenario's parameters, complete.
-        seed: of the run; a scenario with chance makes its generator from it.
         tap: observer of every wire and of the broker's inside.
         clock: virtual time.
         broker: the broker under test.
@@ -83,14 +82,12 @@ class World:
         *,
         preset: Preset,
         parameters: Mapping[str, Value],
-        seed: int = 0,
         tap: Tap | None = None,
         clock: VirtualClock | None = None,
         code: Mapping[str, Callable[..., Any]] | None = None,
     ) -> None:
         self.preset = preset
         self.parameters = dict(parameters)
-        self.seed = seed
         self.tap = tap if tap is not None else NoTap()
         self.clock = clock if clock is not None else VirtualClock()
         # Scenarios name queues plainly, which RabbitMQ 4.3 takes if it is configured so.

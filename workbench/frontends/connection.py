@@ -314,18 +314,14 @@ class BrokerConnection:
         fault = filters.fault(kind)
         if fault is not None:
             told = preset.refuses_links
-            condition = (
-                ErrorCondition.PRECONDITION_FAILED if told else ErrorCondition.INTERNAL_ERROR
+            raise RefusedError(
+                ErrorCondition.PRECONDITION_FAILED if told else ErrorCondition.INTERNAL_ERROR, fault
             )
-            policy.refused(link, Error(condition=condition, description=fault))
-            return
         name = f"{self.name}/{link.session.ordinal}/{link.name}/{link.attach_no}"
         try:
             self._broker.vhost.claim(queue, name, exclusive=False)
         except QueueInUseError as error:
-            condition = ErrorCondition.RESOURCE_LOCKED
-            policy.refused(link, Error(condition=condition, description=str(error)))
-            return
+            raise RefusedError(ErrorCondition.RESOURCE_LOCKED, str(error)) from None
         host = policy.consumer(name, link, queue, self._notes_of(link), self._credit_rule)
         settled = link.snd_settle_mode is SenderSettleMode.SETTLED
         link.available = 0 if queue.queue.active is not None else queue.queue.ready

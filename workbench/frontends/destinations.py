@@ -67,9 +67,11 @@ class UndeliverableError(Exception):
         forbidden: nobody may publish there.
     """
 
-    def __init__(self, error: Error, *, by_message: bool, forbidden: bool = False) -> None:
-        super().__init__(error.description)
-        self.error = error
+    def __init__(
+        self, condition: ErrorCondition, text: str, *, by_message: bool, forbidden: bool = False
+    ) -> None:
+        super().__init__(text)
+        self.error = Error(condition=condition, description=text)
         self.by_message = by_message
         self.forbidden = forbidden
 
@@ -139,17 +141,14 @@ class _Routed:
             queues = vhost.route(exchange, keys, message)
             if vhost.exchange(exchange).internal:
                 raise UndeliverableError(
-                    Error(
-                        condition=ErrorCondition.UNAUTHORIZED_ACCESS,
-                        description=f"forbidden to publish to internal exchange {exchange!r}",
-                    ),
+                    ErrorCondition.UNAUTHORIZED_ACCESS,
+                    f"forbidden to publish to internal exchange {exchange!r}",
                     by_message=by_message,
                     forbidden=True,
                 )
         except RoutingError as error:
             raise UndeliverableError(
-                Error(condition=ErrorCondition.NOT_FOUND, description=str(error)),
-                by_message=by_message,
+                ErrorCondition.NOT_FOUND, str(error), by_message=by_message
             ) from None
         self._reached.update(queues)
         vhost.publish(queues, message, Origin(exchange=exchange, routing_keys=keys), done)
@@ -261,6 +260,4 @@ class _Sections:
 
 
 def _undeliverable(text: str) -> UndeliverableError:
-    return UndeliverableError(
-        Error(condition=ErrorCondition.PRECONDITION_FAILED, description=text), by_message=True
-    )
+    return UndeliverableError(ErrorCondition.PRECONDITION_FAILED, text, by_message=True)

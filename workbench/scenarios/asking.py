@@ -185,7 +185,7 @@ def asking(
 
     def begin() -> None:
         if publish_at_us is not None:
-            world.clock.call_later(publish_at_us, world.put_message, QUEUE)
+            world.clock.call_later(publish_at_us, world.put_messages, QUEUE)
         if not consumer.attached:
             return  # an act came first
         if mode in (GET, GET_WITH_TIMEOUT) and consumer.may_get:

@@ -14,7 +14,6 @@ from workbench.amqp10.credit import (
     TopUpAtHalf,
 )
 from workbench.amqp10.settings import ConnectionSettings, SessionSettings
-from workbench.frontends import message_of
 from workbench.peers import Client, ClientLink, Consumer, Publisher
 from workbench.presets import UINT_MAX, Preset
 
@@ -172,14 +171,11 @@ def publish(world: World, count: Count = 1) -> None:
     size = world.number("message_bytes")
     if too_much := _too_much(count, size):
         raise ActionError(too_much)
-    payloads = world.payloads(count)
     publisher = world.peers.get("publisher")
-    if publisher is not None:
-        publisher.publish(payloads)
-        return
-    queue = world.broker.declare(QUEUE)
-    for payload in payloads:
-        queue.publish(message_of(payload))
+    if publisher is None:
+        world.put_messages(QUEUE, count)
+    else:
+        publisher.publish(world.payloads(count))
 
 
 @act(_nothing_unsettled)

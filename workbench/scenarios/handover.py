@@ -190,8 +190,7 @@ def acknowledge(
 @act()
 def publish(world: World, count: Annotated[Count, Whole(1, MOST_READY, "messages")] = 1) -> None:
     """Put messages into the queue."""
-    for _ in range(count):
-        world.put_message(QUEUE)
+    world.put_messages(QUEUE, count)
 
 
 @scenario(

@@ -10,7 +10,6 @@ from functools import partial
 from typing import Annotated
 
 from workbench.amqp10.credit import TopUpAtHalf
-from workbench.broker.queue_process import LocalQueueProcess
 from workbench.frontends.amqp010 import declare_queue, thresholds_of
 from workbench.peers import (
     Client,
@@ -30,6 +29,7 @@ from .chain import HopGrant, ProcessCredit
 from .credit import client_of, session_settings
 from .declare import PRESET, Whole, scenario
 from .parameters import Latency, Microseconds, SmallMessageBytes, SocketOctets
+from .publishers import slow_queue
 from .qpid import Stop, Window, blocked_row
 from .world import World, after_all
 
@@ -43,17 +43,10 @@ US_PER_S = 1_000_000
 SETTLED_TRIPS = 4
 
 
-def _slow(world: World, queue: str, service_us: int) -> None:
-    process = world.broker.declare(queue)
-    assert isinstance(process, LocalQueueProcess)
-    process.enqueue_us = service_us
-
-
 def _feed(world: World, queue: str, count: int, rate: int) -> None:
     """Messages come into a queue one by one, from somewhere that is not part of the run."""
-    process = world.broker.declare(queue)
     for number in range(count):
-        world.clock.call_later(number * US_PER_S // rate, world.put_message, process.name)
+        world.clock.call_later(number * US_PER_S // rate, world.put_messages, queue)
 
 
 @scenario("Six applications and one broker", acts=WIRE_ACTS, preset="rmq4.3")
@@ -103,8 +96,8 @@ def office(
     """
     marks = thresholds_of(world.preset, {"qpid.flow_stop_count": parcels_stop})
     declare_queue(world.broker, PARCELS, marks)
-    _slow(world, ORDERS, orders_queue_us)
-    _slow(world, BILLS, bills_queue_us)
+    slow_queue(world, ORDERS, orders_queue_us)
+    slow_queue(world, BILLS, bills_queue_us)
     for queue in (STOCK, MAIL):
         world.broker.declare(queue)
     publisher = Publisher(ORDERS, f"/queues/{ORDERS}")

@@ -160,8 +160,9 @@ def resume(world: World, queue: QueueName = QUEUES[0]) -> None:
     world.broker.declare(_queue(world, queue)).resume()
 
 
-def _slow(world: World, queue: str, service_us: int) -> None:
-    process = world.broker.declare(_queue(world, queue))
+def slow_queue(world: World, queue: str, service_us: int) -> None:
+    """Let a queue need so long for each message."""
+    process = world.broker.declare(queue)
     assert isinstance(process, LocalQueueProcess)
     process.enqueue_us = service_us
 
@@ -174,7 +175,7 @@ def slow(
     service_us: Annotated[int, Whole(0, MAX_SERVICE_US, "us"), "time for taking one message in"],
 ) -> None:
     """Change how long a queue needs for each message."""
-    _slow(world, queue, service_us)
+    slow_queue(world, _queue(world, queue), service_us)
 
 
 @act(_no_consumer)
@@ -244,7 +245,7 @@ def publishers(
     """
     names = QUEUES[:queues]
     for name, us in zip(names, service_times(service_us, len(names)), strict=True):
-        _slow(world, name, us)
+        slow_queue(world, name, us)
     if consumer:
         world.fill(SOURCE, ready)
     links: list[ClientLink] = [publisher(world, name, name) for name in names]

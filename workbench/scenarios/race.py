@@ -223,7 +223,7 @@ def send_flow(world: World) -> None:
 @act(partial(_refusal, SEND_TRANSFER))
 def send_transfer(world: World) -> None:
     """The sender sends one message, if it has credit."""
-    world.put_message(QUEUE)
+    world.put_messages(QUEUE)
 
 
 @act(partial(_refusal, TRANSFER_ARRIVES))
@@ -241,7 +241,7 @@ def flow_arrives(world: World) -> None:
 @act(partial(_refusal, OTHER_TRANSFER))
 def send_other(world: World) -> None:
     """The sender sends one message over the other link."""
-    world.put_message(OTHER)
+    world.put_messages(OTHER)
 
 
 @scenario(

@@ -131,8 +131,7 @@ def publish(
     count: Annotated[Count, Whole(1, 10_000, "messages")] = 1,
 ) -> None:
     """Put messages into one of the queues."""
-    for _ in range(count):
-        world.put_message(queue)
+    world.put_messages(queue, count)
 
 
 @act(_not_attached)

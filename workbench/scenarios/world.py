@@ -131,10 +131,10 @@ class World:
         octets = self.number("message_bytes") if size is None else size
         return [self.message(octets) for _ in range(count)]
 
-    def put_message(self, queue: str) -> None:
-        """The next message comes into a queue from nowhere."""
-        (payload,) = self.payloads(1)
-        self.broker.declare(queue).publish(message_of(payload))
+    def put_messages(self, queue: str, count: int = 1) -> None:
+        """The next messages come into a queue from nowhere."""
+        for payload in self.payloads(count):
+            self.broker.declare(queue).publish(message_of(payload))
 
     def fill(self, queue: str, count: int, size: int | None = None) -> None:
         """The next messages are ready in a queue when all begins."""

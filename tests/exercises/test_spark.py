@@ -18,7 +18,7 @@ from workbench.exercises.progress import Progress
 from workbench.exercises.question import NotYetError
 from workbench.exercises.spark_answers import RECORDED, Answer, NotRecordedError, recorded
 from workbench.exercises.spark_desk import QUESTIONS, WINDOW_US, SparkDesk
-from workbench.exercises.spark_progress import ProgressView
+from workbench.exercises.spark_progress import WorkBar
 from workbench.exercises.spark_shows import (
     BATCH,
     HALF,
@@ -191,7 +191,7 @@ def test_a_table_has_ten_rows_and_says_how_many_more(no_java):
 def test_the_rows_that_are_told_are_all_that_there_are(no_java, monkeypatch):
     """Of the stalls the longest alone come out of Spark; the table's last line adds up to it."""
     told = []
-    monkeypatch.setattr(ProgressView, "done", lambda _view, text: told.append(text))
+    monkeypatch.setattr(WorkBar, "done", lambda _view, text: told.append(text))
     desk = SparkDesk()
     monkeypatch.setattr(desk, "session", object)
     monkeypatch.setattr(desk, "rows", lambda question, *_: recorded("shift", question))

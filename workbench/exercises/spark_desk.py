@@ -18,7 +18,7 @@ from workbench.views.stills import Still
 from .progress import progress
 from .shared_file import standard_folder
 from .spark_answers import Answer, recorded, say
-from .spark_progress import ProgressView, shown
+from .spark_progress import WorkBar, shown
 from .spark_traces import LessonTrace
 
 MEMORY = "1g"
@@ -69,7 +69,7 @@ class SparkDesk(Still, widgets.VBox):
         from workbench.analysis.errors import AnalysisError
         from workbench.analysis.starting import Starting
 
-        self.view = ProgressView(say("desk.starts"))
+        self.view = WorkBar(say("desk.starts"))
         self.meanwhile = widgets.HTML(
             f'<div style="max-width:60em;line-height:1.5">{say("desk.meanwhile")}</div>'
         )
@@ -154,10 +154,10 @@ class SparkDesk(Still, widgets.VBox):
             rows = recorded(trace.name, name)
             if name == LONGEST:
                 stalls = sum(row["stalls"] for row in recorded(trace.name, "brakes"))
-            with shown(ProgressView(say("desk.asked", name=name))) as view:
+            with shown(WorkBar(say("desk.asked", name=name))) as view:
                 view.note(say("desk.recorded", why=self.why_not.partition(":")[0]))
         else:
-            with shown(ProgressView(say("desk.asked", name=name))) as view:
+            with shown(WorkBar(say("desk.asked", name=name))) as view:
                 rows = self.rows(question, trace.path, view.spark)
                 if name == LONGEST:
                     stalls = self.stalls(trace.path).count()

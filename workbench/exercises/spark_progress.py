@@ -17,7 +17,7 @@ from .spark_answers import say
 _PLANNED_LITTLE = 8  # of so few tasks known, more are sure to come
 
 
-class ProgressView(Still, widgets.HBox):
+class WorkBar(Still, widgets.HBox):
     """One piece of work.
 
     Args:
@@ -77,7 +77,7 @@ class ProgressView(Still, widgets.HBox):
 
 
 @contextmanager
-def shown(view: ProgressView) -> Iterator[ProgressView]:
+def shown(view: WorkBar) -> Iterator[WorkBar]:
     """Puts the bar on the page and ends it with the work."""
     handle = display(view, display_id=True)
     try:

@@ -25,7 +25,7 @@ from workbench.trace.schema import FRAME_EVENTS, RECEIVED, Row
 from workbench.trace.unknowns import UnknownReport, unknowns
 
 from .spark_answers import say
-from .spark_progress import ProgressView, shown
+from .spark_progress import WorkBar, shown
 from .table import Table, Tabled, table_of
 
 CAPTURES = Path(__file__).resolve().parents[2] / "data" / "captures"
@@ -168,7 +168,7 @@ def big_trace(frames: int | None = None) -> LessonTrace:
     """
     if frames is not None and frames < 1:
         raise ValueError(say("traces.too-small", frames=frames))
-    with shown(ProgressView(say("traces.playing"))) as view:
+    with shown(WorkBar(say("traces.playing"))) as view:
         parts = shift_parts(plan(), view.step)
         if frames is not None:
             parts[0] = _as_many(parts, frames)

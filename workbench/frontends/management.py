@@ -13,6 +13,7 @@ import json
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from operator import itemgetter
 from typing import Any
 from urllib.parse import parse_qsl, quote, unquote, urlsplit
 
@@ -257,7 +258,7 @@ class Management:
             destination=wanted["destination_exchange" if to_exchange else "destination_queue"],
             to_exchange=to_exchange,
             key=wanted["binding_key"],
-            arguments=_pairs(_arguments(wanted["arguments"])),
+            arguments=tuple(sorted(_arguments(wanted["arguments"]).items(), key=itemgetter(0))),
         )
         self._check_ends(binding.source, binding.destination, to_exchange)
         if not to_exchange and binding.destination not in self._vhost.queues:
@@ -500,7 +501,3 @@ def _check_exchange_argument(arguments: Mapping[str, Any], name: str) -> None:
         raise RefusedRequestError(
             BAD_REQUEST, f"{name} is {value_text(exchange)}; legal: the name of an exchange"
         )
-
-
-def _pairs(arguments: Mapping[str, Any]) -> tuple[tuple[str, Any], ...]:
-    return tuple(sorted(arguments.items(), key=lambda pair: pair[0]))

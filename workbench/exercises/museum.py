@@ -336,21 +336,20 @@ def guesses(name: str, form: int = 0) -> tuple[str, ...]:
 
 def question(name: str) -> Question:
     """What is wrong here? Asked before the label is shown."""
-    return Question(
-        name=f"{LESSON}/museum-{name}",
-        text=say("museum", looks=told(name, "looks")),
-        choices=guesses(name),
-        solve=lambda: Solution(answer=str(words()[name]["label"]), reason=told(name, "hurts")),
-    )
+    return _asked(name, say("museum", looks=told(name, "looks")), "hurts")
 
 
 def _again(name: str, form: int) -> Question:
     """The mistake by what it did, without a picture: for later lessons."""
+    return _asked(name, say("museum-again", hurts=told(name, "hurts")), "cure", form)
+
+
+def _asked(name: str, text: str, reason: str, form: int = 0) -> Question:
     return Question(
         name=f"{LESSON}/museum-{name}",
-        text=say("museum-again", hurts=told(name, "hurts")),
+        text=text,
         choices=guesses(name, form),
-        solve=lambda: Solution(answer=str(words()[name]["label"]), reason=told(name, "cure")),
+        solve=lambda: Solution(answer=str(words()[name]["label"]), reason=told(name, reason)),
     )
 
 

@@ -59,7 +59,8 @@ class PredictionView(Still, widgets.VBox):
         self._log = log
         self._recalled_in = recalled_in
         question = prediction.question
-        lead = say("predict") if recalled_in is None else say("recalled", lesson=_lesson(question))
+        lesson = question.name.partition("/")[0]
+        lead = say("predict") if recalled_in is None else say("recalled", lesson=lesson)
         self.heading = widgets.HTML(_STYLE + _question_html(lead, question.text))
         self.field = _field(question)
         self.commit = widgets.Button(
@@ -267,10 +268,6 @@ def questions(*asked: widgets.Widget) -> Questions:
 
 def _looked_at(row: Row) -> bool:
     return looked.at(str(row.run), row.seq)
-
-
-def _lesson(question: Question) -> str:
-    return question.name.partition("/")[0]
 
 
 def _question_html(lead: str, text: str) -> str:

@@ -100,7 +100,7 @@ def choose(lesson: str, log: Progress, number: int = QUESTIONS) -> list[tuple[Re
     ranked = []
     for of_lesson in _by_lesson(known(asked_about(lesson, log))):
         for place, one in enumerate(of_lesson):
-            told = [record for record in earlier if (record.lesson, record.question) == _key(one)]
+            told = [record for record in earlier if record.name == f"{one.lesson}/{one.name}"]
             again = sum(record.recalled_in is not None for record in told)
             turn = (place - int(lesson)) % len(of_lesson)
             ranked.append((_urgency(told), one.lesson not in ground, again, turn, one))
@@ -112,10 +112,6 @@ def _by_lesson(found: list[Recallable]) -> list[list[Recallable]]:
     """The questions of each lesson, the latest lesson first."""
     lessons = sorted({one.lesson for one in found}, reverse=True)
     return [[one for one in found if one.lesson == lesson] for lesson in lessons]
-
-
-def _key(one: Recallable) -> tuple[str, str]:
-    return one.lesson, one.name
 
 
 def _urgency(told: list[Record]) -> int:

@@ -33,6 +33,7 @@ class Trial:
         initial_delivery_count: with which the sender begins.
 
     Attributes:
+        given: the link: messages, grants, initial delivery-count.
         found: what the explorer found; None if the function failed.
         fault: what is wrong with the function itself, in words; else empty.
     """
@@ -46,7 +47,7 @@ class Trial:
         initial_delivery_count: int = 0,
     ) -> None:
         self.on_flow = on_flow
-        self._given: dict[str, Any] = {
+        self.given: dict[str, Any] = {
             "messages": messages,
             "grants": tuple(grants),
             "initial_delivery_count": initial_delivery_count,
@@ -61,20 +62,15 @@ class Trial:
             self.fault = str(error)
 
     @property
-    def given(self) -> dict[str, Any]:
-        """The link: messages, grants, initial delivery-count."""
-        return dict(self._given)
-
-    @property
     def model(self) -> LinkModel:
         """The link with this sender."""
         assert self.rule is not None
-        return LinkModel(rule=self.rule, **self._given)
+        return LinkModel(rule=self.rule, **self.given)
 
     @property
     def grants(self) -> tuple[int, ...]:
         """Link-credit of the receiver's flows."""
-        return tuple(self._given["grants"])
+        return tuple(self.given["grants"])
 
     @property
     def passed(self) -> bool:
@@ -160,7 +156,7 @@ class Trial:
         return tuple(
             name
             for name in RULES
-            if set(explore(LinkModel(rule=rule_named(name).rule, **self._given), BOUNDS).ordered)
+            if set(explore(LinkModel(rule=rule_named(name).rule, **self.given), BOUNDS).ordered)
             == mine
         )
 
@@ -171,7 +167,7 @@ class Trial:
 
     def further(self) -> Trial:
         """The same sender with one grant more, twice the latest."""
-        given = {**self._given, "grants": (*self.grants, 2 * self.grants[-1])}
+        given = {**self.given, "grants": (*self.grants, 2 * self.grants[-1])}
         return Trial(self.on_flow, **given)
 
     @property

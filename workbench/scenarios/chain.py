@@ -198,21 +198,20 @@ def chain(
             world.broker.declare(name, arguments, replicas=replicas)
     for name in _queues(world, QUEUES[1]):
         world.fill(name, ready)
-    together: list[list[Task091]] = [[]]
-    for name in QUEUES:
-        if separate and together[-1]:
-            together.append([])
-        tasks = together[-1]
-        tasks.append(
+    together: list[list[Task091]] = [
+        [
             Publisher091(
                 name,
                 name,
-                channel=len(tasks) + 1,
+                channel=channel,
                 body=bytes(message_bytes),
                 properties=Properties(delivery_mode=2 if persistent else None),
                 pause_us=pause_us,
             )
-        )
+            for channel, name in enumerate(names, start=1)
+        ]
+        for names in ([[name] for name in QUEUES] if separate else [QUEUES])
+    ]
     if consume:
         if consumer_apart:
             together.append([])

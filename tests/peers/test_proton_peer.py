@@ -131,7 +131,7 @@ def test_protons_outcomes_do_what_they_say(outcome: str, ready: int) -> None:
     played = run("credit", parameters={**PARAMETERS, "messages": 1})
     played = played.act(played.start_seq, "flow", count=1)
     played = played.act(end(played), "acknowledge", outcome=outcome)
-    assert played.world.overview()["broker.queue:q.ready"] == ready
+    assert played.world.broker.overview()["queue:q.ready"] == ready
 
 
 def test_proton_s_frames_can_be_held(attached: Run) -> None:

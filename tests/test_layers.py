@@ -33,6 +33,7 @@ RUNNING = AMQP | {
 EVERYTHING = RUNNING | {
     "languages",
     "notebook",
+    "aside",
     "folds",
     "scenarios",
     "analysis",
@@ -57,12 +58,14 @@ MAY_IMPORT: dict[str, set[str]] = {
     "frontends": AMQP | {"broker", "queues", "sim", "presets", "serial"},
     "peers": AMQP | {"sim"},
     "net": AMQP | {"broker", "frontends", "sim", "presets", "trace", "notebook"},
-    "trace": AMQP | {"serial", "languages", "notebook"},
-    "capture": AMQP | {"serial", "trace", "languages", "notebook"},
+    "trace": AMQP | {"serial", "languages", "notebook", "aside"},
+    "capture": AMQP | {"serial", "trace", "languages", "notebook", "aside"},
     "folds": {"serial", "trace", "languages"},
     "notebook": set(),
+    "aside": set(),
     "scenarios": RUNNING | {"languages", "notebook"},
-    "analysis": {"trace", "capture", "notebook"},  # what of them, FROM_TRACE and FROM_CAPTURE say
+    # what of trace and capture: FROM_TRACE and FROM_CAPTURE
+    "analysis": {"trace", "capture", "notebook", "aside"},
     # sim: the results of its explorer
     "views": {"trace", "scenarios", "sim", "serial", "languages"},
     "exercises": EVERYTHING,
@@ -109,7 +112,7 @@ ONLY_IN: dict[str, set[str]] = {
     "secrets": {"trace.whole"},  # the name of a file that is not yet whole
     "threading": {"net", "analysis"},
     "concurrent": {"net"},
-    "time": {"net", "analysis", "exercises", "cli"},
+    "time": {"net", "analysis", "exercises", "cli", "aside"},
 }
 
 # Where a number is cut to 32 bits: the serial arithmetic itself, and the two words into which

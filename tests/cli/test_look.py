@@ -10,7 +10,6 @@ import re
 import shlex
 import sys
 import tempfile
-import time
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partialmethod
@@ -23,7 +22,6 @@ import workbench
 from tests.cli.test_follow import as_pcap, packets_of, pcap_of
 from workbench.capture.importer import import_capture
 from workbench.cli import main
-from workbench.cli.places import aside
 from workbench.exercises.capture_desk import CaptureDesk
 from workbench.trace import files
 from workbench.trace.connections import Connections
@@ -447,16 +445,6 @@ def test_where_rows_wait_may_be_full(capture, monkeypatch, tmp_path, capsys):
     assert f"{capture.name}: its rows wait in {tmp_path}: cannot write there: No space" in error
     assert error.count("\n") == 1
     assert list(tmp_path.iterdir()) == []
-
-
-def test_what_a_killed_look_has_left_goes_after_a_day(capture, monkeypatch, tmp_path):
-    """And what another one is at work with stays."""
-    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    with aside() as first, aside() as second:
-        old = time.time() - 2 * 24 * 60 * 60
-        os.utime(first, (old, old))
-        workbench.look(capture)
-        assert [*tmp_path.iterdir()] == [second]
 
 
 def test_of_what_was_read_the_text_has_a_page(capture):

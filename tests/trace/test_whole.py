@@ -2,9 +2,12 @@
 
 import os
 import stat
+import subprocess
+import sys
 
 import pytest
 
+from workbench.trace import whole
 from workbench.trace.whole import write_whole, written_whole
 
 
@@ -52,3 +55,39 @@ def test_others_may_read_what_is_not_private(tmp_path, private):
     rights = stat.S_IMODE(path.stat().st_mode)
     assert rights == (0o600 if private else stat.S_IMODE(before.stat().st_mode))
     assert path.read_text(encoding="utf-8") == "text"
+
+
+PROGRAM = """
+import sys
+from pathlib import Path
+from workbench.trace.files import TraceWriter
+from workbench.trace.whole import written_whole
+
+place = Path(sys.argv[1])
+with TraceWriter(place / "trace.parquet"), written_whole(place / "page.html") as file:
+    file.write(b"half")
+    print("written", flush=True)
+    sys.stdin.read()
+"""
+
+
+@pytest.mark.skipif(os.name == "nt", reason="no locks of files that others may remove")
+def test_what_a_killed_program_has_left_goes_with_the_next_file(tmp_path, repo):
+    """And what a living one is still writing stays, however long it has been at it."""
+    command = [sys.executable, "-c", PROGRAM, str(tmp_path)]
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+        env=os.environ | {"PYTHONPATH": str(repo)},
+    ) as another:  # fmt: skip
+        assert another.stdout.readline() == "written\n"
+        parts = {*tmp_path.iterdir()}
+        for part in parts:
+            os.utime(part, (0, 0))
+        mine = write_whole(tmp_path / "mine", "text")
+        assert {*tmp_path.iterdir()} == {*parts, mine}
+        another.kill()
+        another.wait()
+    assert {*tmp_path.iterdir()} == {*parts, mine}
+    whole._clear.cache_clear()
+    write_whole(mine, "text")
+    assert [*tmp_path.iterdir()] == [mine]

@@ -10,11 +10,8 @@ there already is not decoded again, so an import that was stopped goes on where 
 
 from __future__ import annotations
 
-import atexit
 import os
-import shutil
 import sysconfig
-import tempfile
 import zipfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
@@ -23,6 +20,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from workbench.aside import aside_until_exit
 from workbench.capture.importer import part_name
 
 from .errors import UNSEEN, AnalysisError
@@ -82,9 +80,7 @@ def _ship(spark: SparkSession) -> None:
         return
     package = Path(__file__).parent.parent
     # Executors fetch it when they begin, and one may begin late: it stays until this process ends.
-    folder = tempfile.mkdtemp(prefix="workbench-")
-    atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    whole = f"{folder}/workbench.zip"
+    whole = f"{aside_until_exit()}/workbench.zip"
     with zipfile.ZipFile(whole, "w", zipfile.ZIP_DEFLATED) as packed:
         for file in sorted(package.rglob("*.py")):
             packed.write(file, file.relative_to(package.parent))

@@ -9,17 +9,17 @@ no question uses. A folder with a `bin/java` of a few lines leaves those two fla
 
 from __future__ import annotations
 
-import atexit
 import importlib.util
 import os
 import re
 import shutil
 import subprocess
-import tempfile
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
+
+from workbench.aside import aside_until_exit
 
 from .errors import AnalysisError
 
@@ -150,8 +150,7 @@ def _shim(java: Path) -> Path:
 
     Nobody else can put a program there: its name cannot be guessed.
     """
-    home = Path(tempfile.mkdtemp(prefix="workbench-java-"))
-    atexit.register(shutil.rmtree, home, ignore_errors=True)
+    home = aside_until_exit()
     program = home / "bin" / "java"
     program.parent.mkdir()
     program.write_text(_SHIM.format(java=java), encoding="utf-8")

@@ -6,11 +6,11 @@ times as long as to read them: a row has ninety fields, and Java takes each by i
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from workbench.aside import aside
 from workbench.capture.importer import Capture, CaptureError, part_name
 from workbench.trace.files import TraceFileError, write_tables
 
@@ -80,8 +80,8 @@ def _written(target: str, tables: Iterable[Any]) -> int:
     """Writes the rows, and sends the file where it is to be."""
     if not is_url(target):
         return write_tables(target, tables)
-    with tempfile.TemporaryDirectory(prefix="workbench-") as folder:
-        file = Path(folder) / "part.parquet"
+    with aside() as folder:
+        file = folder / "part.parquet"
         rows = write_tables(file, tables)
         try:
             sent(file, target)

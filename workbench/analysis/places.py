@@ -12,13 +12,13 @@ import os
 import platform
 import re
 import shutil
-import tempfile
 import uuid
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Protocol
 
+from workbench.aside import aside
 from workbench.trace.files import files_in
 
 from .errors import AnalysisError
@@ -155,8 +155,8 @@ def fetched(path: str) -> Iterator[Path]:
     if not is_url(path):
         yield Path(path)
         return
-    with tempfile.TemporaryDirectory(prefix="workbench-") as folder:
-        copy = Path(folder) / path.rsplit("/", 1)[-1]
+    with aside() as folder:
+        copy = folder / path.rsplit("/", 1)[-1]
         system, inside = _arrow(path)
         with (
             _clear(path),

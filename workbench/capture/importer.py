@@ -25,6 +25,7 @@ from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
+from workbench.aside import held
 from workbench.capture.columns import RowColumns
 from workbench.capture.connection import DECODERS, AmqpConnection
 from workbench.capture.packet import segment_of
@@ -298,7 +299,7 @@ def import_files(
                 write_tables(target, (table for _, table in flow))
             elif strict:
                 aside = tempfile.TemporaryDirectory(".part", f".{target.name}.", target.parent)
-                with aside as name:
+                with aside as name, held(Path(name)):
                     _into_folder(flow, Path(name))
                     for part in sorted(Path(name).iterdir()):
                         part.replace(folder / part.name)

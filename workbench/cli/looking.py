@@ -8,12 +8,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from workbench.aside import aside
 from workbench.notebook import PlainError
 from workbench.trace.collector import seldom_collected
 
 from .asking import PLAIN_ROWS
 from .console import Progress, add_port, one_line, place, say, table_lines
-from .places import as_typed, aside, output_file
+from .places import as_typed, output_file
 
 if TYPE_CHECKING:
     from workbench.capture.report import CaptureReport

@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import os
 import shlex
-import shutil
-import tempfile
-import time
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -19,8 +16,6 @@ _PCAP = (b"\xa1\xb2\xc3\xd4", b"\xd4\xc3\xb2\xa1", b"\xa1\xb2\x3c\x4d", b"\x4d\x
 _PCAPNG = b"\x0a\x0d\x0d\x0a"
 _GZIP, _OF_GZIP = b"\x1f\x8b", 31
 _SNIFFED = 512
-_ASIDE = "workbench-aside-"
-_DAY_S = 24 * 60 * 60
 
 
 def output_file(text: str, suffixes: Sequence[str], inputs: Iterable[str] = ()) -> Path:
@@ -67,17 +62,6 @@ def as_typed(*words: str) -> str:
 def _octets(word: str) -> str:
     told = os.fsencode(word).decode("latin-1").encode("unicode_escape").decode("ascii")
     return "$'" + told.replace("'", r"\'") + "'"
-
-
-@contextmanager
-def aside() -> Iterator[Path]:
-    """A folder for a while. What a killed process has left of one goes, when it is a day old."""
-    for left in Path(tempfile.gettempdir()).glob(f"{_ASIDE}*"):
-        with suppress(OSError):
-            if time.time() - left.stat().st_mtime > _DAY_S:
-                shutil.rmtree(left)
-    with tempfile.TemporaryDirectory(prefix=_ASIDE) as folder:
-        yield Path(folder)
 
 
 @contextmanager

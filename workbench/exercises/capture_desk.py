@@ -64,7 +64,7 @@ class CaptureDesk(Still, widgets.VBox):
             self._show(Path(name).expanduser())
 
     def _chosen(self, change: Any) -> None:
-        from workbench.cli.places import aside
+        from workbench.aside import aside
 
         for file in change["new"]:
             with self._told(), aside() as folder:

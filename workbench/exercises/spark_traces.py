@@ -6,16 +6,14 @@ reads files.
 
 from __future__ import annotations
 
-import atexit
-import shutil
 import struct
-import tempfile
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
 from typing import Any
 
+from workbench.aside import aside_until_exit
 from workbench.capture.importer import import_capture
 from workbench.scenarios.big_trace import episodes
 from workbench.scenarios.shift import Plan, shift_parts, shop_names
@@ -37,9 +35,7 @@ PUBLISHERS = "rmq43_a_publisher_grants"
 @cache
 def folder() -> Path:
     """Where this process keeps its traces."""
-    place = Path(tempfile.mkdtemp(prefix="workbench-traces-"))
-    atexit.register(shutil.rmtree, place, ignore_errors=True)
-    return place
+    return aside_until_exit()
 
 
 @dataclass(frozen=True, repr=False, slots=True, kw_only=True)

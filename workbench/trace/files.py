@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from functools import cache, lru_cache
 from operator import attrgetter
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
+from workbench.aside import held
 from workbench.notebook import PlainError
 
 from .schema import COLUMN_NAMES, STRUCT_COLUMNS, Row, arrow_schema, fitted, misfit
@@ -162,6 +163,7 @@ class TraceWriter:
         self._tables: list[Any] = []  # of the next group
         self._rows_in_tables = self._octets_in_tables = 0
         self._part = part_of(self.path)
+        self._held = ExitStack()
         self._stream: Any = None
         self._writer: Any = None
 
@@ -173,6 +175,7 @@ class TraceWriter:
             raise TraceFileError(f"{self.path}: is a folder; give the name of a file in it")
         try:
             self._stream = pa.OSFile(os.fsencode(self._part), "wb")  # a name may be no text
+            self._held.enter_context(held(self._part))
             self._writer = pq.ParquetWriter(
                 self._stream, arrow_schema(), compression="zstd", use_dictionary=_words()
             )
@@ -256,6 +259,7 @@ class TraceWriter:
             self._writer.close()
         if self._stream is not None:
             self._stream.close()
+        self._held.close()
         with suppress(OSError):  # where nothing can be written it is not there
             self._part.unlink()
 

@@ -6,15 +6,27 @@ import os
 import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from functools import cache
 from pathlib import Path
 from typing import BinaryIO
+
+from workbench.aside import held, sweep
 
 __all__ = ["part_of", "write_whole", "written_whole"]
 
 
 def part_of(path: Path) -> Path:
-    """A name beside a file for what is not all of it yet; nobody else has it."""
+    """A name beside a file for what is not all of it yet; nobody else has it.
+
+    It is to be `held`: what killed processes have left of others goes when the first is made here.
+    """
+    _clear(path.parent)
     return path.with_name(f".{path.name}.{secrets.token_hex(4)}.part")
+
+
+@cache
+def _clear(folder: Path) -> None:
+    sweep(folder, ".*.????????.part")
 
 
 @contextmanager
@@ -32,7 +44,7 @@ def written_whole(path: str | os.PathLike[str], *, private: bool = False) -> Ite
     part = part_of(target)
     try:
         handle = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600 if private else 0o666)
-        with open(handle, "wb") as file:
+        with open(handle, "wb") as file, held(part):
             yield file
             file.flush()
             os.fsync(file.fileno())

@@ -148,9 +148,9 @@ class Keeper:
 
 
 def kept(stage: StageWidget) -> dict[str, Any]:
-    """All trees of a stage as plain JSON values: what began each, and its acts.
+    """All trees of a stage as plain JSON values: what began each, its acts, and the step shown.
 
-    Step 1 shows the first row.
+    Steps count from 1, which shows the first row.
     """
     trees = []
     for number, tree in enumerate(stage.trees):

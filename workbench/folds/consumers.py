@@ -101,9 +101,8 @@ class _Unacknowledged:
             for one in here:
                 has[one] = set()
         if row.kind == "basic.qos" and row.fields.get("global"):
-            (self._shared.add if row.fields.get("prefetch_count") else self._shared.discard)(
-                row.session
-            )
+            put = self._shared.add if row.fields.get("prefetch_count") else self._shared.discard
+            put(row.session)
         if row.session in self._shared:
             count = sum(len(has.get(one, ())) for one in here)
             yield from ((one, is_full(self._limits[one] or 0, count)) for one in here)

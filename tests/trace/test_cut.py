@@ -347,7 +347,7 @@ def test_a_file_that_was_replaced_is_read_again(tmp_path: Path) -> None:
 
 
 def many_connections(count: int) -> list[Row]:
-    """So many connections in one run, each a while after the one before; an alarm among them."""
+    """So many connections in one run, each a while after the one before."""
     alone = rows_of("credit")
     tall = 1 + max(row.frame_id or 0 for row in alone)
     copies = [
@@ -364,13 +364,19 @@ def many_connections(count: int) -> list[Row]:
     return [dataclasses.replace(row, seq=seq) for seq, row in enumerate(copies)]
 
 
-def test_of_many_links_only_what_the_rows_are_of_is_followed_and_all_of_that(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Thousands of connections need not be folded to show one, and it is shown as if they were."""
+@pytest.fixture
+def many(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Path, list[Row]]:
+    """A trace of more links than a picture shows, and its rows."""
     monkeypatch.setattr(cutting, "WARM_ROWS", 5)
     rows = many_connections(cutting.MANY_LINKS + 20)
-    path = written(tmp_path, rows, 150)
+    return written(tmp_path, rows, 150), rows
+
+
+def test_of_many_links_only_what_the_rows_are_of_is_followed_and_all_of_that(
+    many: tuple[Path, list[Row]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Thousands of connections need not be folded to show one, and it is shown as if they were."""
+    path, rows = many
     followed = {seq: cut(path, seq, around=4) for seq in cuts_of(len(rows), 4)}
     scenes = {seq: scene_of(found) for seq, found in followed.items()}
     monkeypatch.setattr(cutting, "MANY_LINKS", len(rows))
@@ -387,12 +393,10 @@ def test_of_many_links_only_what_the_rows_are_of_is_followed_and_all_of_that(
 
 
 def test_the_link_of_an_answer_is_followed_where_no_row_is_of_it(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    many: tuple[Path, list[Row]],
 ) -> None:
     """The row that an answer names may be another connection's, or a queue's."""
-    monkeypatch.setattr(cutting, "WARM_ROWS", 5)
-    rows = many_connections(cutting.MANY_LINKS + 20)
-    path = written(tmp_path, rows, 150)
+    path, rows = many
     link = next(scope for row in rows if (scope := link_scope(row)))
     about = {name: getattr(link, name) for name in cutting.ABOUT}
     found = cut(path, len(rows) - 1, around=4, about=about)

@@ -13,7 +13,7 @@ import ipywidgets as widgets
 
 from workbench.languages import declared
 from workbench.views.charts import bar_chart
-from workbench.views.lattice_view import status
+from workbench.views.controls import status
 from workbench.views.stage_widget import StageWidget
 from workbench.views.stills import Still
 

@@ -14,6 +14,7 @@ import ipywidgets as widgets
 
 from workbench.languages import phrase
 from workbench.lessons.table import LESSONS, Lesson, is_ready, lesson_numbered
+from workbench.views.controls import status
 from workbench.views.stills import Still
 
 from . import kept_branches
@@ -272,7 +273,7 @@ class Forgetting(Still, widgets.VBox):
         return back
 
     def _say(self, text: str) -> None:
-        self.line.value = f'<div role="status">{html.escape(text)}</div>'
+        self.line.value = status(text)
 
 
 class ResetView(Forgetting):

@@ -15,9 +15,9 @@ from workbench.scenarios.branches import Branches
 from workbench.scenarios.link_model import MOVES
 from workbench.scenarios.race import ACT_OF_MOVE
 from workbench.scenarios.schedules import play_model
-from workbench.views.controls import named
+from workbench.views.controls import named, status
 from workbench.views.lattice_desk import LatticeDesk
-from workbench.views.lattice_view import button, status
+from workbench.views.lattice_view import button
 from workbench.views.stage_widget import StageWidget
 from workbench.views.stills import Still
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import html
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import ipywidgets as widgets
 
 from workbench.views.charts import Chart, bar_chart
+from workbench.views.controls import status
 from workbench.views.stills import Still
 
 from .table import say
@@ -76,7 +76,7 @@ class SharedSocket(Still, widgets.VBox):
 
     def _tell(self, text: str) -> None:
         self.said = text
-        self.line.value = f'<div role="status">{html.escape(text)}</div>'
+        self.line.value = status(text)
 
     def _drawn(self) -> Chart:
         self._tell(say("socket.now", n=self.now, after=self._after(self.now)))

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from .explain import Explainer, Explanation
 from .files import TraceFileError, trace_files
-from .fold import Fold, Scope, State, link_scope
+from .fold import ABOUT, Fold, Scope, State, link_scope
 from .gates import GATE_EVENTS, Gates
 from .schema import RECEIVED, SENT, Row, few
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from .pieces import Pieces
 
 __all__ = [
-    "ABOUT", "AROUND", "MANY_LINKS", "Cut", "Earlier", "Following", "StepError", "cut", "cut_rows",
+    "AROUND", "MANY_LINKS", "Cut", "Earlier", "Following", "StepError", "cut", "cut_rows",
     "pieces_of", "place_of", "run_of",
 ]  # fmt: skip
 
@@ -46,8 +46,6 @@ TRACES_KEPT = 4
 MANY_LINKS = 60
 """Of a run with more links than these only the connections are followed that the rows are of: to
 fold what thousands of others knew takes seconds, and is not shown."""
-ABOUT = ("connection", "session", "link", "link_sender", "attach_no")
-"""What an answer's row is about, beside its run."""
 
 
 class StepError(TraceFileError):

@@ -49,6 +49,10 @@ class Scope(NamedTuple):
     consumer: str | None = None
 
 
+ABOUT = Scope._fields[1:6]
+"""What a row is about, or an answer's row, beside its run: from the connection to the attach."""
+
+
 class InFlight(NamedTuple):
     """A frame that was sent and has not been received."""
 

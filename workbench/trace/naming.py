@@ -13,8 +13,9 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from .cut import ABOUT, AROUND, Cut, StepError, cut, place_of, run_of
+from .cut import AROUND, Cut, StepError, cut, place_of, run_of
 from .files import TraceFileError
+from .fold import ABOUT
 
 __all__ = ["SIDES", "cut_row", "plain", "side_of"]
 

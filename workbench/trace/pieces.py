@@ -13,8 +13,8 @@ import pyarrow.compute as pc
 
 from .before import COLUMNS, TEXTS
 from .files import TraceFileError, batches, from_table, open_file
-from .fold import Scope
-from .schema import COLUMN_NAMES, LINK, OBSERVED, RECEIVED, SENT, Row, fitted
+from .fold import ABOUT, Scope
+from .schema import COLUMN_NAMES, FRAME_EVENTS, LINK, Row, fitted
 
 __all__ = ["Pieces"]
 
@@ -23,8 +23,7 @@ _GATE_COLUMNS = (
     "run", "seq", "t_us", "vantage", "event", "frame_id", "from_peer", "connection",
     "frame.extra_json", "details",
 )  # fmt: skip
-_LINK_COLUMNS = ("connection", "session", "link", "link_sender", "attach_no")
-_FRAMES = pa.array([SENT, RECEIVED, OBSERVED])
+_FRAMES = pa.array(FRAME_EVENTS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,10 +110,10 @@ class Pieces:
             TraceFileError: a file is damaged or gone, or the rows are not in order.
         """
         read, found = self._links.get(run, (0, {}))
-        for batch in self.chosen(run, read, end, ("run", "seq", *_LINK_COLUMNS)):
+        for batch in self.chosen(run, read, end, ("run", "seq", *ABOUT)):
             rows = batch.filter(pc.is_valid(batch.column("link")))
-            texts = {name: _texts(rows.column(name)) for name in (*_LINK_COLUMNS, "seq")}
-            first = pa.table(texts).group_by(list(_LINK_COLUMNS), use_threads=False)
+            texts = {name: _texts(rows.column(name)) for name in (*ABOUT, "seq")}
+            first = pa.table(texts).group_by(list(ABOUT), use_threads=False)
             for row in first.aggregate([("seq", "min")]).sort_by("seq_min").to_pylist():
                 seq = row.pop("seq_min")
                 found.setdefault(Scope(LINK, **row), seq)

@@ -18,6 +18,7 @@ from math import gcd
 from typing import Any
 
 from workbench.languages import on_page
+from workbench.trace.fold import ABOUT
 from workbench.trace.schema import (
     AMQP_0_9_1,
     AMQP_0_10,
@@ -67,7 +68,6 @@ _PEERS = (CLIENT, BROKER)
 Finding = dict[str, Any]
 """The fields of an `Unknown` that do not say where it is."""
 
-_SCOPES = ("connection", "session", "link", "link_sender", "attach_no")
 _TLS = 2
 """Protocol id of a header that changes to TLS [5.2.1]."""
 # Rows about octets, or acts of a person: they tell nothing of what a peer does inside.
@@ -378,7 +378,7 @@ class _Run:
                 yield Unknown(run=self.name, connection=name, **found)
             for key, link in self.links.items():
                 if key[0] == name:
-                    place: dict[str, Any] = dict(zip(_SCOPES, key, strict=True))
+                    place: dict[str, Any] = dict(zip(ABOUT, key, strict=True))
                     for found in _about_link(link, key, connection, inside=inside):
                         yield Unknown(run=self.name, **place, **found)
 

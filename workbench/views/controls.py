@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 from collections.abc import Callable
 from functools import cache
 from typing import Any
@@ -43,3 +44,11 @@ def on_enter(field: Any, then: Callable[[], None]) -> None:
             then()
 
     field.on_msg(heard)
+
+
+def status(text: str) -> str:
+    """A line that is read aloud when it changes."""
+    return (
+        '<div role="status" style="line-height:1.5;max-width:62em;white-space:normal">'
+        f"{html.escape(text)}</div>"
+    )

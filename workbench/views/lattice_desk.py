@@ -19,8 +19,9 @@ from workbench.scenarios.rules import RULES, CreditRule, rule_named
 from workbench.scenarios.schedules import play
 from workbench.sim.explorer import Bounds, Exploration, explore
 
+from .controls import status
 from .lattice import path_of
-from .lattice_view import LatticeView, status
+from .lattice_view import LatticeView
 from .lattice_words import BAD, overrun, say, verdict, words
 from .stage_widget import StageWidget
 from .stills import Still

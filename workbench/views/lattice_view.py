@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -11,6 +10,7 @@ import ipywidgets as widgets
 from workbench.sim.explorer import Exploration
 
 from .charts import Chart
+from .controls import status
 from .lattice import LatticePicture, path_of
 from .lattice_words import bad_levels, say, state_words, summary, verdict, words
 from .stills import Still
@@ -18,14 +18,6 @@ from .stills import Still
 MOST_LISTED = 500  # states of one depth in the list
 WITHIN = "calc(100% - 4px)"  # a field has a margin
 OnSelect = Callable[[tuple[Any, ...]], None]
-
-
-def status(text: str) -> str:
-    """A line that is read aloud when it changes."""
-    return (
-        '<div role="status" style="line-height:1.5;max-width:62em;white-space:normal">'
-        f"{html.escape(text)}</div>"
-    )
 
 
 def button(description: str, tooltip: str) -> Any:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path, PurePath
@@ -11,7 +10,7 @@ from typing import Any
 import ipywidgets as widgets
 from IPython.display import HTML, display
 
-from workbench.views.controls import on_enter
+from workbench.views.controls import on_enter, status
 from workbench.views.opening import stage_of
 from workbench.views.stills import Still
 
@@ -44,7 +43,7 @@ class CaptureDesk(Still, widgets.VBox):
             placeholder=say("capture.path"), tooltip=say("capture.path-tip"),
             layout={"width": "32em"},
         )  # fmt: skip
-        self.line = widgets.HTML(_line(say("capture.ask")))
+        self.line = widgets.HTML(status(say("capture.ask")))
         self.report = widgets.HTML()
         self.steps = widgets.VBox()
         super().__init__(
@@ -84,19 +83,19 @@ class CaptureDesk(Still, widgets.VBox):
             yield
         except (LookError, ValueError, OSError) as error:
             self.look, self.report.value, self.steps.children = None, "", ()
-            self.line.value = _line(str(error))
+            self.line.value = status(str(error))
         if self.kept is not None:
-            self.kept.update(HTML(_line("" if self.look is None else repr(self.look))))
+            self.kept.update(HTML(status("" if self.look is None else repr(self.look))))
 
     def _show(self, place: Path) -> None:
         from workbench.cli.looking import look
 
-        self.line.value = _line(say("capture.reading", name=place.name))
+        self.line.value = status(say("capture.reading", name=place.name))
         found = look(place, _progress(self.line))
         self.look = found
         self.report.value = found._repr_html_()
         self.steps.children = (stage_of(found.opened, title=found.name),)
-        self.line.value = _line(say("capture.read", name=found.name))
+        self.line.value = status(say("capture.read", name=found.name))
 
     def __repr__(self) -> str:
         return say("capture.ask") if self.look is None else "\n".join(self.look.text())
@@ -108,13 +107,9 @@ def _progress(line: widgets.HTML) -> Any:
 
     class InLine(Progress):
         def show(self, told: str, done: int, total: int | None) -> None:
-            line.value = _line(f"{self.label}: {told}")
+            line.value = status(f"{self.label}: {told}")
 
     return InLine()
-
-
-def _line(text: str) -> str:
-    return f'<div role="status" style="line-height:1.5">{html.escape(text)}</div>'
 
 
 def capture_desk() -> CaptureDesk:

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import html
-
 import ipywidgets as widgets
 
-from workbench.views.controls import on_enter
+from workbench.views.controls import on_enter, status
 from workbench.views.stills import Still
 
 from .class_lock import EXAMPLE, class_code, open_now
@@ -38,7 +36,7 @@ class ClassBox(Still, widgets.VBox):
         self._say(class_code(code) if code else open_now())
 
     def _say(self, text: str) -> None:
-        self.line.value = text and f'<div role="status">{html.escape(text)}</div>'
+        self.line.value = text and status(text)
 
     def __repr__(self) -> str:
         return f"{say('class-code')} {open_now()}".strip()

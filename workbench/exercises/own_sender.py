@@ -8,6 +8,7 @@ from typing import Any
 
 import ipywidgets as widgets
 
+from workbench.views.controls import status
 from workbench.views.lattice_desk import LatticeDesk
 from workbench.views.lattice_view import button
 from workbench.views.stills import Still
@@ -71,15 +72,12 @@ class TrialView(Still, widgets.VBox):
         further = self.trial.further()
         text = f"{self.trial.worth} {say('further', grant=further.grants[-1])}"
         self.asked.children = (
-            widgets.HTML(f'<div role="status" style="{_STYLE}">{html.escape(text)}</div>'),
+            widgets.HTML(status(text)),
             TrialView(further),
         )
 
     def __repr__(self) -> str:
         return str(self.trial)
-
-
-_STYLE = "max-width:62em;line-height:1.5;white-space:normal"
 
 
 def _verdict(trial: Trial) -> str:
@@ -88,7 +86,8 @@ def _verdict(trial: Trial) -> str:
     story = "".join(f"<div>{html.escape(sentence)}</div>" for sentence in trial.story)
     told = f"<details><summary>{say('story')}</summary>{story}</details>" if story else ""
     return (
-        f'<div role="status" style="border-left:4px solid {colour};padding:2px 10px;{_STYLE}">'
+        f'<div role="status" style="border-left:4px solid {colour};padding:2px 10px;'
+        f'max-width:62em;line-height:1.5;white-space:normal">'
         f"{html.escape(trial.text)}{told}</div>"
     )
 

@@ -13,6 +13,7 @@ import anywidget
 import ipywidgets as widgets
 import traitlets
 
+from workbench.views.controls import status
 from workbench.views.stills import Still
 
 from .progress import FILE_NAME, Progress, ProgressError, progress
@@ -135,9 +136,7 @@ class ProgressView(Still, widgets.VBox):
         return f"{told} {say('view.taken-up-unread', n=unreadable)}" if unreadable else told
 
     def _say(self, text: str) -> None:
-        self.line.value = (
-            f'<div role="status" style="line-height:1.5">{html.escape(text)}</div>' if text else ""
-        )
+        self.line.value = text and status(text)
 
     def _still(self) -> str:
         # It was made when the cell ran; that nothing was answered then says nothing of today.

@@ -18,6 +18,7 @@ from workbench.scenarios.beside import Bars
 from workbench.scenarios.race import LINK
 from workbench.scenarios.run import Run
 from workbench.views.charts import number
+from workbench.views.controls import status
 from workbench.views.scene import parts_at
 from workbench.views.stage_widget import StageWidget
 from workbench.views.stills import Still
@@ -189,9 +190,7 @@ class ShowMe(Still, widgets.VBox):
         self.place.children = (self.button, self.told, self.shown)
 
     def _say(self, text: str) -> None:
-        self.told.value = (
-            f'<div role="status" style="line-height:1.5;max-width:62em">{html.escape(text)}</div>'
-        )
+        self.told.value = status(text)
 
     def __repr__(self) -> str:
         return repr(self.view)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -10,6 +9,7 @@ from typing import Any
 import ipywidgets as widgets
 from IPython.display import display
 
+from workbench.views.controls import status
 from workbench.views.stills import Still
 
 from .spark_answers import say
@@ -41,10 +41,7 @@ class WorkBar(Still, widgets.HBox):
     def say(self, text: str) -> None:
         """What is told beside the bar."""
         self.text = text
-        self.line.value = (
-            f'<div role="status" style="line-height:1.5">{html.escape(self.what)}:'
-            f" {html.escape(text)}</div>"
-        )
+        self.line.value = status(f"{self.what}: {text}")
 
     def step(self, done: int, steps: int, text: str) -> None:
         """So many of so many steps are done."""

@@ -48,7 +48,5 @@ def on_enter(field: Any, then: Callable[[], None]) -> None:
 
 def status(text: str) -> str:
     """A line that is read aloud when it changes."""
-    return (
-        '<div role="status" style="line-height:1.5;max-width:62em;white-space:normal">'
-        f"{html.escape(text)}</div>"
-    )
+    style = "line-height:1.5;max-width:62em;white-space:normal"
+    return f'<div role="status"><div style="{style}">{html.escape(text)}</div></div>'

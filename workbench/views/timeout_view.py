@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import html
 from collections.abc import Sequence
 from typing import Any, Protocol
 
 import ipywidgets as widgets
 
 from .charts import Chart, outcome_map, say
+from .controls import status
 from .stage_widget import StageWidget
 from .stills import Still
 
@@ -133,10 +133,7 @@ class TimeoutView(Still, widgets.VBox):
         return say("timeout.title", timeout=timeout, trip=trip)
 
     def _tell(self) -> None:
-        self.line.value = (
-            '<div role="status" style="line-height:1.5;max-width:62em">'
-            f"{html.escape(self.plan.told(self.run))}</div>"
-        )
+        self.line.value = status(self.plan.told(self.run))
 
     def __repr__(self) -> str:
         timeout, trip = self._now()

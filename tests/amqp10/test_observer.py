@@ -330,6 +330,94 @@ def test_a_senders_flow_tells_all_while_no_grant_was_seen():
     assert link(wire.transfer()) == (10, 2)
 
 
+def late(observer: ConnectionObserver | None = None):
+    """A link attached before; twice its receiver has all that was sent when it grants."""
+    wire = Wire(observer or ConnectionObserver(from_start=False))
+    for told in (5, 6, 7):
+        wire.transfer()
+        wire.flow(CLIENT, told, 3)
+    return wire
+
+
+def test_a_limit_that_is_used_up_tells_the_count():
+    """The receiver has 7 and allows 3 more: behind these the sender has counted 10, no less."""
+    wire = late()
+    for _ in range(2):
+        assert {"delivery_count", "link_credit"} <= set(wire.transfer().unknown)
+    assert link(wire.transfer()) == (10, 0)
+    assert link(wire.flow(CLIENT, 8, 4)) == (10, 2)
+    assert link(wire.transfer()) == (11, 1)
+
+
+def test_a_receiver_that_is_behind_makes_the_count_no_less():
+    """What it has not taken in yet was sent all the same."""
+    wire = late()
+    wire.transfer()
+    wire.transfer()
+    wire.flow(CLIENT, 8, 3)  # it has one of the two
+    assert "link_credit" in wire.transfer().unknown
+    wire.transfer()
+    assert link(wire.flow(CLIENT, 9, 2)) == (11, 0)
+
+
+def test_flows_that_do_not_keep_in_step_tell_no_count():
+    """They are another link's: the handles of the two ends have nothing to do with each other."""
+    wire = Wire(ConnectionObserver(from_start=False))
+    wire.transfer()
+    for told in (5, 9, 14, 20):
+        wire.flow(CLIENT, told, 2)
+        assert "delivery_count" in wire.transfer().unknown
+        assert "delivery_count" in wire.transfer().unknown
+
+
+def test_lost_frames_leave_the_least_that_was_counted():
+    """Some of the sender's are missing: it is at the limit when it has been seen to reach it."""
+    wire = late()
+    for _ in range(3):
+        wire.transfer()
+    wire.observer.lost(BROKER)
+    wire.flow(CLIENT, 10, 3)
+    wire.transfer(first=False)
+    wire.transfer()
+    wire.transfer()
+    assert link(wire.transfer()) == (13, 0)
+
+
+@given(
+    steps=st.lists(
+        st.tuples(st.sampled_from(["send", "take", "grant"]), st.integers(1, 4)), min_size=30
+    ),
+    first=st.sampled_from([0, WRAP - 7, WRAP // 2 - 3]),
+    before=st.integers(0, 12),
+)
+def test_what_a_late_observer_knows_is_true(steps, first, before):
+    """Beside one that was there from the attach, however far the receiver lags behind."""
+    whole, part = Wire(first=first).ready(), ConnectionObserver(from_start=False)
+    seen = [whole.flow(CLIENT, first, 6)]
+    sent = taken = 0
+    limit = 6
+    for number, (what, times) in enumerate(steps):
+        if what == "take":
+            taken = min(sent, taken + times)
+            continue
+        for _ in range(min(times, limit - sent) if what == "send" else 1):
+            if what == "send":
+                sent += 1
+                said = BROKER, Transfer(handle=0, delivery_id=sent, delivery_tag=b"t")
+            else:
+                limit = max(limit, taken + 2 + times)
+                told = {"delivery_count": (first + taken) % WRAP, "link_credit": limit - taken}
+                session = {"incoming_window": 9, "next_outgoing_id": 0, "outgoing_window": 9}
+                said = CLIENT, Flow(handle=0, **told, **session)
+            truth = whole.say(*said)
+            if number >= before:
+                found = part.see(Frame(0, said[1]), said[0])
+                for name in ("delivery_count", "link_credit"):
+                    if name in (found.link_ledger or {}):
+                        assert found.link_ledger[name] == truth.link_ledger[name]
+    assert seen
+
+
 def test_a_session_whose_other_begin_was_lost_has_no_windows():
     """One begin tells one end; whose frames belong to the other end is only supposed."""
     observer = ConnectionObserver(from_start=False)

@@ -39,7 +39,7 @@ def made_rows(seed, runs):
     rows = [replace(row, run=f"{seed} {OVERRUN} scanted") for row in spoiled]
     for name, spoil in (
         (SPLIT, renumbered), (SPLIT, interleaved), (TWO_LINKS, narrowed), (TWO_LINKS, foretold),
-        (TWO_LINKS, unanswered), (TWO_LINKS, again),
+        (TWO_LINKS, unanswered), (TWO_LINKS, again), (TWO_LINKS, behind_attaches),
     ):  # fmt: skip
         (found,) = (its for run, its in by_run.items() if run.startswith(name))
         found = spoil(random.Random(seed), found)
@@ -116,6 +116,19 @@ def unnamed(draw, rows):
         else row
         for row in rows
     ]
+
+
+def behind_attaches(draw, rows):
+    """A capture that begins behind all attaches: counts are as its importer finds them out."""
+    reckoned_from = draw.choice(rows).seq if rows else 0
+    names = sorted({row.link for row in rows if row.link is not None and row.attach_no is not None})
+    return [
+        row if row.link not in names
+        else replace(row, link=f"handle {names.index(row.link)}", attach_no=None,
+                     ledger=row.ledger if row.seq >= reckoned_from else None)
+        for row in captured(draw, rows)
+        if row.kind != "attach"
+    ]  # fmt: skip
 
 
 def again(draw, rows):
@@ -236,5 +249,5 @@ def interleaved(draw, rows):
 
 CHANGES = (
     shifted, begun_late, holed, one_sided, captured, unnamed, again, asked, unattached, scanted,
-    narrowed, renumbered, interleaved,
+    narrowed, renumbered, interleaved, behind_attaches,
 )  # fmt: skip

@@ -142,6 +142,24 @@ class Script:
         self._flow(False, 0, done + 6, 0, drain=True, available=0)
 
 
+def behind_attach(rounds: int, upto: int = 100) -> list[Said]:
+    """A consumer that was attached long ago, at a broker that takes the client's handles.
+
+    Each round grants three messages, which come; then both ends are silent but for a sign of life.
+    """
+    said: list[Said] = []
+    for done in range(upto - 3 * rounds, upto, 3):
+        grant = Flow(
+            next_incoming_id=done, incoming_window=500, next_outgoing_id=1, outgoing_window=500,
+            handle=0, delivery_count=done, link_credit=3,
+        )  # fmt: skip
+        said.append((True, Frame(0, grant)))
+        for number in range(done, done + 3):
+            message = Transfer(handle=0, delivery_id=number, delivery_tag=b"%d" % number)
+            said.append((False, Frame(0, message, BODY)))
+    return [*said, (True, Frame(0, None)), (False, Frame(0, None))]
+
+
 @dataclass(frozen=True)
 class Burst:
     """What one end of one connection sends at one time."""

@@ -16,6 +16,7 @@ from tests.capture.capture_builder import (
     PASSWORD,
     Burst,
     Script,
+    behind_attach,
     bursts,
     record,
 )
@@ -143,6 +144,21 @@ def test_nothing_is_guessed_in_a_capture_that_begins_in_the_middle(folder, start
         assert len(tape.packets) - 3 - start <= 3  # too few frames to be sure
         return
     known_values_are_true(rows, truth)
+
+
+def test_a_link_attached_before_the_capture_goes_by_its_handle(folder):
+    """From its first transfer on, which shows who sends; then no row is without it."""
+    tape, _ = record(bursts(behind_attach(3)), handshake=False)
+    result = import_capture(tape.write(folder / "behind.pcapng"))
+    grant, *rows = [row for row in frames(result.rows) if row.kind in ("flow", "transfer")]
+    assert (grant.link, grant.link_sender) == (None, None)
+    assert {(row.link, row.link_sender, row.attach_no) for row in rows} == {
+        ("handle 0", "broker", None)
+    }
+    assert "session 1 link on handle 0 from broker: - -> -, 9 deliveries" in result.report.text()
+    # The second grant comes when the first is known to be used up: the numbers of both ends agree.
+    known = [row.ledger["link_credit"] for row in rows if "link_credit" not in row.unknown]
+    assert known == [3, 2, 1, 0]
 
 
 @settings(derandomize=True, max_examples=80, deadline=None)

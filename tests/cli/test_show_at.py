@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.analysis.runs import CAPTURES
+from tests.capture.capture_builder import behind_attach, bursts, record
 from tests.trace.rows import state_after
 from workbench.capture.importer import import_capture
 from workbench.cli.main import main
@@ -67,6 +68,17 @@ def test_a_frame_is_told_with_its_fields_whatever_its_protocol(
     below = out.partition("  fields on the wire\n")[2].splitlines()
     found = dict(line.strip().split(maxsplit=1) for line in below if len(line.split()) > 1)
     assert told.items() <= found.items()
+
+
+def test_counters_of_a_link_whose_name_nobody_knows_are_told_as_that(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    """As before the first message of a link that was attached before the capture."""
+    tape, _ = record(bursts(behind_attach(2)), handshake=False)
+    rows = import_capture(tape.write(tmp_path / "late.pcapng")).rows
+    files.write(tmp_path / "t.parquet", rows)
+    assert main(["show", str(tmp_path / "t.parquet"), "--at", "0"]) == 0
+    assert "  wire: a link without a name of c1\n" in capsys.readouterr().out
 
 
 def test_what_is_told_of_a_step_does_not_depend_on_what_is_told_with_it(

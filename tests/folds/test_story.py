@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 
 from tests.analysis.runs import CAPTURES, acted, capture_rows, without
+from tests.capture.capture_builder import behind_attach, bursts, record
 from tests.folds.test_channels import Inside
 from workbench import folds
 from workbench.capture.importer import import_capture
@@ -192,6 +193,36 @@ def test_no_credit_is_called_enough_that_nobody_knows():
     assert told.worst is None
     assert told.headline.startswith("No stall can be proved: the trace never tells the credit")
     assert (told.links, told.without_links[:9]) == ((), "None that")
+
+
+def test_a_capture_that_begins_behind_the_attach_tells_who_waits(tmp_path):
+    """As of a connection that was made long ago: a handle, and credit once that has run out."""
+    tape, _ = record(bursts(behind_attach(4), step=500_000), handshake=False)
+    capture = import_capture(tape.write(tmp_path / "late.pcapng"))
+    packets = Packets(until_us=13_000_000, still_open=frozenset({"c1"}))
+    (link,) = (told := story(capture.rows, packets)).links
+    assert (link.key.name, link.messages) == ("c1/1 handle 0", 12)
+    assert told.headline == (
+        "No stall can be proved. The longest time in which a sender could not have sent:"
+        " 9.5 s on c1/1 handle 0, from 3.500 s on; no credit."
+    )
+    assert (
+        "Its attach is not in the trace: it is told by its handle, and its credit is known from"
+        " 2.500 s on."
+    ) in link.more
+    assert link.more[-1] == (
+        "When the trace ends it has had no credit for 9.5 s: if messages were waiting, it is"
+        " stalled until its receiver grants some."
+    )
+
+
+def test_a_grant_of_before_the_capture_is_not_said_never_to_have_been():
+    """Nobody knows what the receiver granted before."""
+    rows = import_capture([CAPTURES / "rmq43_b_consumer_credit.pcapng"]).rows
+    begun = max(row.seq for row in rows if row.kind == "flow" and row.from_peer == "client")
+    told = story([replace(row, attach_no=None, ledger=None) for row in rows if row.seq > begun])
+    (link,) = told.links
+    assert link.more[0] == "No grant of its receiver is in the trace."
 
 
 def test_messages_that_come_back_are_counted():

@@ -53,8 +53,13 @@ class ObservedLink:
         paired: both ends' handles are known to belong to this link. Without the attaches this
             is only supposed, by equal handle numbers, until the numbers of both ends agree.
         claim: delivery-count and link-credit of the last flow from the other end of a link that
-            is not paired.
+            is known by its handle.
         contested: a flow has passed that may have changed the credit of this unpaired link.
+        handle: by which the link is known; None where an attach of it was seen.
+        least: of a link that is known by its handle: its sender has counted that far at the least,
+            by what the receiver says to have, and what was sent since. None until it says so.
+        agreed: how often the receiver has then named just that number, each time a further one;
+            where that was the limit it counts twice.
         unsettled: deliveries begun and not settled; None when not known.
         sender_whole: no frames of the sender are missing since the link was first seen.
         deliveries: deliveries seen, each from the first transfer of it that there is.
@@ -80,6 +85,9 @@ class ObservedLink:
     paired: bool = True
     claim: tuple[int, int] | None = None
     contested: bool = False
+    handle: int | None = None
+    least: int | None = None
+    agreed: int = 0
     unsettled: int | None = 0
     sender_whole: bool = True
     deliveries: int = 0
@@ -87,9 +95,16 @@ class ObservedLink:
     target: str | None = None
     attached_by: set[bool] = field(default_factory=set)
 
+    @property
+    def called(self) -> str:
+        """Its name; of a link whose attach was not seen, its handle."""
+        return f"handle {self.handle}" if self.name is None else self.name
+
     def forget_sender(self) -> None:
         """Frames of the sender were lost: its count is not known until it states it."""
         self.sender_whole = False
+        if self.handle is not None and self.delivery_count is not None:
+            self.least = self.delivery_count
         self.delivery_count = None
         self.open_delivery = None
         self.available = None
@@ -124,12 +139,40 @@ class ObservedLink:
         count, credit = self.claim
         return _since(delivery_count, count) == credit - link_credit
 
+    def claimed(self, delivery_count: int, link_credit: int) -> None:
+        """The other end of a link that is known by its handle says what it has, and grants.
+
+        Numbers that keep in step with what was counted show that the two handles are one link's;
+        all the more where the sender has stopped just at the limit.
+        """
+        before, self.claim = self.claim, (delivery_count, link_credit)
+        if self.sender_is_client is None:
+            return
+        if self.least is None or serial.signed(delivery_count, self.least) > 0:
+            self.least, self.agreed = delivery_count, 0
+        elif self.least == delivery_count and before is not None and before[0] != delivery_count:
+            self.agreed += 2 if serial.advanced(*before) == delivery_count else 1
+            if not self.paired and self.agreed >= 2:
+                self.paired = self.credit_known = True
+                self.granted_at, self.granted = before
+                self.find_count()
+
     def begin_delivery(self) -> None:
         """A delivery starts: one credit, one count, one less available."""
         if self.delivery_count is not None:
             self.delivery_count = serial.following(self.delivery_count)
+        elif self.least is not None:
+            self.least = serial.following(self.least)
+            self.find_count()
         if self.available:
             self.available -= 1
+
+    def find_count(self) -> None:
+        """The least that can have been sent is all that was granted, so it is what was sent."""
+        at, known = self.granted_at, self.paired and self.credit_known
+        if self.delivery_count is None and known and at is not None:
+            used_up = self.least == serial.advanced(at, self.granted)
+            self.delivery_count = self.least if used_up else None
 
     def ledger(self) -> tuple[Ledger, tuple[str, ...]]:
         """The counters that are known, and the names of those in scope that cannot be."""
@@ -297,6 +340,7 @@ class ObservedScope(Struct, kw_only=True):
         link_sender: which peer sends messages over the link, ``client`` or ``broker``.
         link_sender_is_local: the same seen from the end that is shadowed.
         attach_no: which attach of the link, from 1.
+        called: its name, else its handle; None where no single link is concerned.
         link_ledger: known link counters, None where no link is concerned.
         session_ledger: known session counters, None where no session is concerned.
         unknown: counters in scope whose value cannot be known.
@@ -308,16 +352,20 @@ class ObservedScope(Struct, kw_only=True):
     link_sender: str | None = None
     link_sender_is_local: bool | None = None
     attach_no: int | None = None
+    called: str | None = None
     link_ledger: Ledger | None = None
     session_ledger: Ledger | None = None
     unknown: tuple[str, ...] = ()
     in_message: bool = False
 
 
-def unpaired_link(session: ObservedSession, sender_is_client: bool | None = None) -> ObservedLink:
+def unpaired_link(
+    session: ObservedSession, handle: int, sender_is_client: bool | None = None
+) -> ObservedLink:
     """A link of which only a handle is known."""
     return ObservedLink(
         session=session.ordinal,
+        handle=handle,
         sender_is_client=sender_is_client,
         credit_known=False,
         sender_whole=False,

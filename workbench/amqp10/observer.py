@@ -92,14 +92,11 @@ class ConnectionObserver:
                 session.paired = False  # its begin may be among what is lost
             session.deliveries[0].clear()
             session.deliveries[1].clear()
-            for link in session.links.values():
-                if link.sender_is_client == from_client:
+            by_handle = (link for links in session.handles for link in links.values())
+            for link in {id(link): link for link in (*session.links.values(), *by_handle)}.values():
+                if link.sender_is_client in (from_client, None):
                     link.forget_sender()
-                else:
-                    link.forget_receiver()
-            for link in {id(x): x for x in session.handles[from_client].values()}.values():
-                if not link.paired:
-                    link.forget_sender()
+                if link.sender_is_client is not from_client:
                     link.forget_receiver()
 
     # -- sessions
@@ -222,7 +219,7 @@ class ConnectionObserver:
         if link is None and self._partial:
             link = session.handles[not from_client].get(handle)
             if link is None or link.paired:
-                link = unpaired_link(session)
+                link = unpaired_link(session, handle)
                 self.links.append(link)
                 self.assumptions.append(
                     f"session {session.ordinal}: handle {handle} was attached before its first "
@@ -270,7 +267,7 @@ class ConnectionObserver:
         if link.paired:
             return link  # A receiver that sends breaks the protocol; the count stays the sender's.
         del session.handles[from_client][handle]
-        fresh = unpaired_link(session, from_client)
+        fresh = unpaired_link(session, handle, from_client)
         fresh.contested = session.unpaired_flow[not from_client]
         session.handles[from_client][handle] = fresh
         self.links.append(fresh)
@@ -336,10 +333,13 @@ class ConnectionObserver:
             return self._scope(session, None, from_client)
         if link.sender_is_client is from_client:
             self._sender_flow(link, frame)
-        elif link.paired:
-            self._receiver_flow(link, frame)
         else:
-            self._unpaired_flow(session, link, frame, from_client)
+            if link.handle is not None and None not in (frame.delivery_count, frame.link_credit):
+                link.claimed(frame.delivery_count, frame.link_credit)
+            if link.paired:
+                self._receiver_flow(link, frame)
+            else:
+                self._unpaired_flow(session, from_client)
         return self._scope(session, link, from_client)
 
     def _session_flow(
@@ -373,20 +373,17 @@ class ConnectionObserver:
         if frame.link_credit is not None:
             link.granted, link.granted_at = frame.link_credit, frame.delivery_count
             link.credit_known = True
+            link.find_count()
         link.drain = bool(frame.drain)
 
-    def _unpaired_flow(
-        self, session: ObservedSession, link: ObservedLink, frame: Any, from_client: bool
-    ) -> None:
+    def _unpaired_flow(self, session: ObservedSession, from_client: bool) -> None:
         """It may be a grant for any link of the peer whose handles are not known."""
         session.unpaired_flow[from_client] = True
         for other in session.handles[not from_client].values():
-            if not other.paired or from_client not in other.attached_by:
+            if not other.paired or (other.handle is None and from_client not in other.attached_by):
                 other.contested = True
                 other.credit_known = False
                 other.drain = None
-        if frame.delivery_count is not None and frame.link_credit is not None:
-            link.claim = (frame.delivery_count, frame.link_credit)
 
     def _scope(
         self,
@@ -410,7 +407,7 @@ class ConnectionObserver:
             unknown=unknown,
         )
         if link is not None:
-            scope.link, scope.attach_no = link.name, link.attach_no
+            scope.link, scope.attach_no, scope.called = link.name, link.attach_no, link.called
             scope.link_ledger, link_unknown = link.ledger()
             scope.unknown = link_unknown + unknown
             scope.in_message = link.open_delivery is True

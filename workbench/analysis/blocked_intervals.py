@@ -19,7 +19,7 @@ from workbench.trace.schema import BROKER, CLIENT, FRAME_EVENTS, OBSERVED, OWN
 
 from . import serials
 from .chunks import UNIT, Chunks, unit
-from .endpoint_view import VIEW, endpoint_view, ends_message, is_frame, peer_of, roster
+from .endpoint_view import VIEW, endpoint_view, ends_message, is_frame, peer_of, reckoned, roster
 from .readings import begun_since, counter, room_of, still_open
 from .schemas import LINK
 from .segmented_scan import alone, checkpointed, segmented_scan
@@ -85,6 +85,7 @@ def _rows(trace: DataFrame) -> DataFrame:
         *_PLAIN,
         *(F.col("frame")[name].alias(column) for name, column in _named("frame", _FRAME)),
         *(F.col("ledger")[name].alias(column) for name, column in _named("ledger", _LEDGER)),
+        reckoned().alias("reckoned"),
     )
     available = F.when(F.col("ledger_source") == OWN, ledger["available"])
     by_sender = peer_of(F.col("vantage")) == F.col("link_sender")
@@ -142,6 +143,8 @@ def _rows(trace: DataFrame) -> DataFrame:
         F.when(mine & said & attach, begins_with).when(
             mine & said & flow & frame["delivery_count"].isNotNull(),
             F.struct(frame["delivery_count"].alias("value")),
+        ).when(
+            mine & said & F.col("reckoned").isNotNull(), F.struct(F.col("reckoned").alias("value"))
         ).alias("l_base"),
         F.when(
             mine & heard & flow & frame["link_credit"].isNotNull(),

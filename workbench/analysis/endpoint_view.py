@@ -47,6 +47,7 @@ __all__ = [
     "of_a_link",
     "once",
     "peer_of",
+    "reckoned",
     "roster",
     "run_ends",
     "seen",
@@ -96,6 +97,15 @@ def ends_message(more: Column, aborted: Column) -> Column:
 def is_named() -> Column:
     """The link's attach is in the trace."""
     return F.col("link").isNotNull() & F.col("link_sender").isNotNull()
+
+
+def reckoned() -> Column:
+    """The delivery-count right after a transfer, where none but the importer can tell it.
+
+    See `folds.vantage.reckoned`; of rows of a trace.
+    """
+    early = (F.col("event") == OBSERVED) & F.col("link").isNotNull() & F.col("attach_no").isNull()
+    return F.when((F.col("kind") == "transfer") & early, F.col("ledger")["delivery_count"])
 
 
 def stray() -> Column:
@@ -244,7 +254,7 @@ def _frames(trace: DataFrame) -> DataFrame:
     return trace.where(is_frame() & F.col("connection").isNotNull()).select(
         "run", "seq", "t_us", "event", "protocol", "frame_id", "from_peer", "connection",
         "session", "link", "link_sender", "attach_no", "queue", "kind", "body_bytes",
-        *(frame[name].alias(name) for name in _FIELDS),
+        *(frame[name].alias(name) for name in _FIELDS), reckoned().alias("reckoned"),
     )  # fmt: skip
 
 

@@ -16,7 +16,7 @@ from pyspark.sql import functions as F
 from workbench.trace.schema import BROKER, CLIENT, LOSSES, OBSERVED, RECEIVED
 
 from .chunks import UNIT, unit
-from .endpoint_view import ends_message, is_named, of_a_link, roster, stray
+from .endpoint_view import ends_message, is_named, of_a_link, reckoned, roster, stray
 from .schemas import LINK
 
 if TYPE_CHECKING:
@@ -52,6 +52,7 @@ def link_rows(trace: DataFrame, more: Mapping[str, Column] | None = None) -> Dat
         | `OPENED` | transfer of the sender, and more will follow | delivery-id | |
         | `STARTED` | attach of the sender | initial-delivery-count | |
         | `STATED` | flow of the sender with its count | delivery-count | credit, if its own row |
+        | | transfer whose count the importer knows | delivery-count | |
         | `WELCOMED` | attach of the receiver: no credit yet | | |
         | `GRANTED` | flow of the receiver with credit | delivery-count | link-credit |
         | `OTHER` | anything else | | |
@@ -68,11 +69,13 @@ def link_rows(trace: DataFrame, more: Mapping[str, Column] | None = None) -> Dat
         "seq",
         _op(user).alias("op"),
         *(frame[name].alias(name) for name in _FIELDS),
+        reckoned().alias("reckoned"),
         (_end() == SENDER).alias("own"),
         *(column.alias(name) for name, column in (more or {}).items()),
     )
     said = (
-        F.when(F.col("op").isin(TRANSFERRED, OPENED), F.col("delivery_id"))
+        F.when(F.col("reckoned").isNotNull(), F.col("reckoned"))
+        .when(F.col("op").isin(TRANSFERRED, OPENED), F.col("delivery_id"))
         .when(F.col("op") == STARTED, F.col("initial_delivery_count"))
         .when(F.col("op").isin(STATED, GRANTED), F.col("delivery_count"))
     )
@@ -127,7 +130,8 @@ def _op(user: Column) -> Column:
     granter = F.coalesce(is_named() & ~user, F.lit(False))
     user = F.coalesce(is_named() & user, F.lit(False))
     return (
-        F.when(user & (kind == "transfer"), F.when(goes_on, OPENED).otherwise(TRANSFERRED))
+        F.when(user & reckoned().isNotNull(), STATED)
+        .when(user & (kind == "transfer"), F.when(goes_on, OPENED).otherwise(TRANSFERRED))
         .when(user & (kind == "flow") & count.isNotNull(), STATED)
         .when(granter & (kind == "flow") & credit.isNotNull(), GRANTED)
         .when(user & (kind == "attach"), STARTED)

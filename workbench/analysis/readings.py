@@ -69,7 +69,7 @@ def links_read(rows: DataFrame, chunks: Chunks) -> DataFrame:
     base = initial.when(
         user & flow & F.col("delivery_count").isNotNull(),
         F.struct(_number("delivery_count", "value")),
-    )
+    ).when(user & F.col("reckoned").isNotNull(), F.struct(_number("reckoned", "value")))
     grant = F.struct(
         _number("delivery_count", "at"),
         _number("link_credit", "more"),

@@ -109,7 +109,7 @@ def link_reports(observer: ConnectionObserver) -> list[LinkReport]:
     return [
         LinkReport(
             session=link.session,
-            name=link.name,
+            name=link.called,
             sender=_peer(link.sender_is_client),
             attach_no=link.attach_no,
             source=link.source,
@@ -138,6 +138,8 @@ def frame_record(frame: DecodedFrame, scope: ObservedScope, from_peer: str) -> F
     if scope.link_ledger:
         ledger = {**scope.link_ledger, **(ledger or {})}
     link, link_sender = scope.link, scope.link_sender
+    if link_sender is not None:
+        link = scope.called
     brake: str | None = None
     held: tuple[str, ...] = ()
     if link is not None and ledger and "link_credit" in ledger:

@@ -48,7 +48,7 @@ class LinkReport:
 
     Attributes:
         session: ordinal of the session on its connection, from 1.
-        name: the link's name; None when its attach is not in the capture.
+        name: the link's name, or its handle where its attach is not in the capture.
         sender: the peer that sends messages over it, ``client`` or ``broker``.
         attach_no: 1, 2, ... each time the link is attached again.
         source, target: addresses, None where null or not seen.
@@ -56,7 +56,7 @@ class LinkReport:
     """
 
     session: int | None
-    name: str | None
+    name: str
     sender: str | None
     attach_no: int | None
     source: str | None = None
@@ -65,8 +65,8 @@ class LinkReport:
 
     def line(self) -> str:
         """One line of the report."""
-        name = "(name not in the capture)" if self.name is None else repr(self.name)
         again = f", attach {self.attach_no}" if (self.attach_no or 1) > 1 else ""
+        name = f"on {self.name}" if self.attach_no is None else repr(self.name)
         ends = f"{self.source or '-'} -> {self.target or '-'}"
         return (
             f"session {_known(self.session)} link {name} from {_known(self.sender)}{again}: "

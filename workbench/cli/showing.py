@@ -169,7 +169,7 @@ def _about(scope: Scope) -> str:
     from workbench.trace.schema import ACTOR, CONFIRM, LINK, PREFETCH, SESSION
 
     if scope.group == LINK:
-        return f"link {scope.link}"
+        return "a link without a name" if scope.link is None else f"link {scope.link}"
     if scope.group == SESSION:
         end = f", the {scope.link_sender}'s end" if scope.link_sender else ""
         return f"session {scope.session}{end}"

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from workbench import serial
 from workbench.trace.schema import Row
 
-from .vantage import End, LinkKey, link_key, value
+from .vantage import End, LinkKey, link_key, reckoned, value
 
 _Session = int | None
 
@@ -252,6 +252,9 @@ class Counters:
                 if step.begins:
                     link.begun += 1
                     link.limit.step()
+                number = reckoned(row)
+                if number is not None:
+                    link.limit.state(number)
 
     def _heard(self, step: Step) -> None:
         row, link, session = step.row, step.link, step.session

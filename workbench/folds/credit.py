@@ -9,7 +9,7 @@ from typing import NamedTuple
 from workbench.trace.schema import AMQP_1_0, LOSSES, OBSERVED, SENT, Row
 
 from .counters import Limit
-from .vantage import value
+from .vantage import reckoned, value
 
 __all__ = ["RECEIVER", "SENDER", "CreditRow", "credit_rows"]
 
@@ -143,7 +143,11 @@ def _apply(counters: _Counters, row: Row, end: str) -> None:
     elif row.kind == "flow" and not from_sender and credit is not None:
         counters.allow(count, credit)
     elif row.kind == "transfer" and from_sender:
-        _transfer(counters, row)
+        count = reckoned(row)
+        if count is None:
+            _transfer(counters, row)
+        else:
+            counters.limit.state(count)
 
 
 def _transfer(counters: _Counters, row: Row) -> None:

@@ -392,7 +392,8 @@ def _links(
             if told_of and key[1:3] in committed and key.link_sender == BROKER:
                 more.append("An acknowledgement in a transaction counts when that is committed.")
         else:
-            more = [*_grants(granted.get(key)), *_closed(could_not), *told_of]
+            more = [*_grants(key, granted.get(key)), *_closed(could_not), *told_of]
+            more += _early(key, rows)
         more += [*_without_room(could_not), *_at_the_end(could_not, held)]
         lost = missing.get(key[:2], ())
         intervals = [replace(one, lacks=_lacks(one, lost)) for one in (*could_not, *held)]
@@ -617,9 +618,11 @@ def _says_closed(row: Row) -> bool:
     return said and value(row, "incoming_window") == 0
 
 
-def _grants(row: dict[str, Any] | None) -> list[str]:
+def _grants(key: LinkKey, row: dict[str, Any] | None) -> list[str]:
     """How the receiver grants, in a sentence."""
     if row is None or row["rule"] == "none":
+        if key.attach_no is None:
+            return ["No grant of its receiver is in the trace."]
         return ["Its receiver never granted credit."]
     if row["rule"] == "once":  # perhaps before its sender had attached: then nobody knows how much
         much = "" if row["granted"] is None else f": {row['granted']:,}"
@@ -631,6 +634,19 @@ def _grants(row: dict[str, Any] | None) -> list[str]:
     if row["advice"] == "raise" and needed is not None and needed <= row["messages"]:
         text += f"; to keep the sender going it takes about {needed:,}"
     return [f"{text}."]
+
+
+def _early(key: LinkKey, rows: Sequence[Row]) -> Iterator[str]:
+    """Of a link that was attached before the trace begins: since when its credit is known."""
+    if key.attach_no is not None:
+        return
+    known = (row.seq for row in credit_rows(rows) if row.known and row[:6] == key)
+    first = next(known, None)
+    since = "never known, for its sender is not seen to use it up"
+    if first is not None:
+        (t_us,) = (row.t_us for row in rows if row.seq == first)
+        since = f"known from {t_us / 1e6:,.3f} s on"
+    yield f"Its attach is not in the trace: it is told by its handle, and its credit is {since}."
 
 
 def _closed(could_not: Sequence[Interval]) -> list[str]:

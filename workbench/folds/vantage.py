@@ -80,6 +80,17 @@ def value(row: Row, name: str) -> int | None:
     return None if found is None else int(found)
 
 
+def reckoned(row: Row) -> int | None:
+    """The delivery-count right after a transfer, where none but the importer can tell it.
+
+    Of a link that was attached before the capture no end has said how its count began. The importer
+    finds it out where the flows of both ends leave no choice (`amqp10.observed`).
+    """
+    if row.kind != "transfer" or row.event != OBSERVED or row.link is None:
+        return None
+    return None if row.attach_no is not None else (row.ledger or {}).get("delivery_count")
+
+
 def is_set(row: Row, name: str) -> bool:
     """Whether a flag is on the wire and true."""
     return bool((row.frame or {}).get(name))

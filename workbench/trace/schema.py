@@ -156,9 +156,18 @@ COLUMNS: tuple[Field, ...] = (
         "ordinal of the session or channel on its connection (the number on the wire is in the"
         " frame)",
     ),
-    Field("link", "string", "the link's name; AMQP 0-10: the destination's"),
+    Field(
+        "link",
+        "string",
+        "the link's name; where its attach was not captured its handle (`handle 0`), once it is"
+        " seen who sends; AMQP 0-10: the destination's",
+    ),
     Field("link_sender", "string", "which peer sends messages over it: `client` or `broker`"),
-    Field("attach_no", "int32", "1, 2, ... each time that link is attached again"),
+    Field(
+        "attach_no",
+        "int32",
+        "1, 2, ... each time that link is attached again; null where its attach was not captured",
+    ),
     Field("consumer", "string", "AMQP 0-9-1: the consumer's tag"),
     Field("queue", "string", "the queue concerned"),
     Field(

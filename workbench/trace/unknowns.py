@@ -538,8 +538,8 @@ def _about_link(
     link: _Link, key: tuple[Any, ...], connection: _Connection, *, inside: bool
 ) -> Iterator[Finding]:
     """What one link does not tell."""
-    _, session, name, sender, _ = key
-    yield from _attach(link, name, sender)
+    _, session, _, sender, attach_no = key
+    yield from _attach(link, attach_no, sender)
     yield from _counters(link)
     if "transfer" in link and "own" not in link:
         yield _waiting(link, sender)
@@ -562,8 +562,8 @@ def _about_link(
         )
 
 
-def _attach(link: _Link, name: str | None, sender: str | None) -> Iterator[Finding]:
-    if name is None:
+def _attach(link: _Link, attach_no: int | None, sender: str | None) -> Iterator[Finding]:
+    if attach_no is None:
         yield _found(
             "beginning",
             "the link's name, its addresses, how it settles",

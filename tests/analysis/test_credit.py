@@ -1,6 +1,7 @@
 """Both counters of every link, from the wire alone."""
 
 from dataclasses import replace
+from random import Random
 
 import pytest
 
@@ -9,7 +10,8 @@ from workbench.analysis.credit import credit
 from workbench.folds import credit_rows
 from workbench.scenarios.run import run
 
-from .runs import all_rows
+from .made import TWO_LINKS, behind_attaches
+from .runs import all_rows, capture_rows
 
 
 @pytest.fixture(scope="module")
@@ -68,6 +70,19 @@ def test_a_plain_fold_gives_the_same_rows(trace, rows, chunks):
     assert sorted(map(tuple, answer), key=_place) == sorted(
         map(tuple, credit_rows(rows)), key=_place
     )
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("chunks", [replace(CUT, rows=9), UNCUT], ids=["cut", "uncut"])
+def test_a_count_that_the_importer_has_found_out_is_taken(as_trace, chunks):
+    """Of links that were attached before the capture, for no frame tells it."""
+    captured = [row for row in capture_rows() if row.run.startswith(TWO_LINKS)]
+    rows = behind_attaches(Random(1), captured)
+    answer = credit(chunks)(as_trace(rows)).collect()
+    assert sorted(map(tuple, answer), key=_place) == sorted(
+        map(tuple, credit_rows(rows)), key=_place
+    )
+    assert 0 < sum(row.known for row in answer) < len(answer)
 
 
 def test_every_gap_leaves_open_what_follows_it(as_trace):

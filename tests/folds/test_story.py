@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from tests.analysis.runs import CAPTURES, acted, capture_rows, without
-from tests.capture.capture_builder import behind_attach, bursts, record
+from tests.capture.capture_builder import Burst, behind_attach, bursts, record
 from tests.folds.test_channels import Inside
 from workbench import folds
 from workbench.capture.importer import import_capture
@@ -214,6 +214,21 @@ def test_a_capture_that_begins_behind_the_attach_tells_who_waits(tmp_path):
         "When the trace ends it has had no credit for 9.5 s: if messages were waiting, it is"
         " stalled until its receiver grants some."
     )
+
+
+def test_of_heartbeats_alone_nothing_is_said_to_be_well(tmp_path):
+    """As of a consumer that is stuck for good: the capture has nothing but signs of life."""
+    for protocol, beat in (("amqp-1.0", "0000000802000000"), ("amqp-0-9-1", "08000000000000ce")):
+        octets = bytes.fromhex(beat)
+        beats = [Burst(0, 9_000_000 * n, n % 2 == 0, octets, (8,)) for n in range(6)]
+        tape, _ = record(beats, handshake=False)
+        rows = import_capture(tape.write(tmp_path / f"{protocol}.pcapng")).rows
+        assert [row.protocol for row in rows] == [protocol] * 6
+        told = story(rows)
+        assert told.headline == (
+            "No stall can be proved: no message passed, and what came before is unknown."
+        )
+        assert told.without_links.startswith("None that the trace tells of: no link was attached")
 
 
 def test_a_grant_of_before_the_capture_is_not_said_never_to_have_been():

@@ -95,7 +95,7 @@ def ends_message(more: Column, aborted: Column) -> Column:
 
 
 def is_named() -> Column:
-    """The link's attach is in the trace."""
+    """The trace says which link it is, and who sends over it."""
     return F.col("link").isNotNull() & F.col("link_sender").isNotNull()
 
 

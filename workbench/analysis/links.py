@@ -57,8 +57,8 @@ def link_rows(trace: DataFrame, more: Mapping[str, Column] | None = None) -> Dat
         | `GRANTED` | flow of the receiver with credit | delivery-count | link-credit |
         | `OTHER` | anything else | | |
 
-        A frame of a link whose attach is not in the trace has no name. Nobody can say which
-        handles of the two ends belong together there, so nothing is counted for it.
+        Nothing is counted for a frame that names neither its link nor who sends over it, as of a
+        link that was attached before the capture and has sent nothing yet.
     """
     frame, user = F.col("frame"), by_user()
     rows = trace.where(of_a_link()).select(

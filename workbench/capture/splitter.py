@@ -39,11 +39,13 @@ _SEARCH_FRAME = 1024 * 1024
 """Largest frame believed while no boundary is known."""
 
 # A frame that begins with a performative: SIZE, DOFF 2, TYPE 0 or 1, channel, and the descriptor
-# as small ulong, ulong or symbol. Frames with an extended header are rare enough to be missed
-# when looking for a boundary; they are read like any other once one is found.
+# as small ulong, ulong or symbol; or one without any that is not followed by other octets. Frames
+# with an extended header are rare enough to be missed when looking for a boundary; they are read
+# like any other once one is found.
 _FRAME_START = re.compile(
     rb"(?s)....\x02[\x00\x01]..\x00"
     rb"(?:\x53[\x10-\x18\x40-\x44]|\x80\x00{7}[\x10-\x18\x40-\x44]|\xa3.amqp:)"
+    rb"|\x00\x00\x00\x08\x02\x00..(?=\Z|\x00\x00\x00\x08\x02\x00)"
 )
 _FRAME_START_SIZE = 18
 _HEARTBEAT = re.compile(rb"(?s)\x00\x00\x00\x08\x02\x00..\Z")

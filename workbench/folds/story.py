@@ -143,6 +143,7 @@ class Story:
         untold: without a worst, what no row tells: the credit of some link, because its attach, or
             each grant, is not in the trace; the prefetch of some channel; empty if none is missing.
         unnamed: a frame is of a link whose attach is not in the trace.
+        early: a connection had begun before the trace does.
         lacking: octets are missing or cannot be read.
     """
 
@@ -155,6 +156,7 @@ class Story:
     lasting: tuple[LinkStory, Interval] | None
     untold: str
     unnamed: bool
+    early: bool
     lacking: bool
 
     @property
@@ -164,11 +166,16 @@ class Story:
             return ""
         if not self.unnamed and self.lacking:
             return "None that can be read: octets are missing in the trace."
+        if not self.unnamed and self.early:
+            return (
+                "None that the trace tells of: no link was attached in it, and no message was sent."
+                " What had been attached, granted or sent before is not in it."
+            )
         if not self.unnamed:
             return "None: no link was attached, and no message was sent."
         return (
-            "None that can be named: no attach of one is in the trace. Capture from before the"
-            " client connects."
+            "None that can be named: neither an attach of one nor a message is in the trace."
+            " Capture from before the client connects."
         )
 
     @property
@@ -191,6 +198,8 @@ class Story:
                 return "No stall can be proved: octets are missing in the trace."
             if self.links and all(link.key.link is None for link in self.links):
                 return "Nobody is known to have been held by a prefetch, a window or an alarm."
+            if not self.links and self.early:
+                return "No stall can be proved: no message passed, and what came before is unknown."
             if self.worst is not None:
                 return "No sender was without credit for any time that the trace tells."
             return "No sender was ever without credit or behind a closed window."
@@ -253,7 +262,7 @@ def story_in_parts(parts: Iterable[Sequence[Row]], packets: Packets, last_us: in
     end_us = max(last_us, packets.until_us)
     links: list[LinkStory] = []
     problems: list[Wrong] = []
-    run, begin_us, untold, unnamed, lacking = "", end_us, "", False, False
+    run, begin_us, untold, unnamed, early, lacking = "", end_us, "", False, False, False
     for rows in parts:
         known = replace(packets, still_open=packets.still_open | _still_open(rows))
         stalled, broken = _stalled(rows, known.still_open, end_us), violations(rows)
@@ -262,6 +271,8 @@ def story_in_parts(parts: Iterable[Sequence[Row]], packets: Packets, last_us: in
         if not untold and not any(link.intervals for link in links):
             untold = _untold(rows)
         unnamed = unnamed or (not links and any(map(_is_unnamed, rows)))
+        begun = {row.connection for row in rows if row.kind == "protocol-header"}
+        early = early or any(row.is_frame and row.connection not in begun for row in rows)
         lacking = lacking or any(row.event in LOSSES for row in rows)
         if rows:
             run, begin_us = rows[0].run, min(begin_us, rows[0].t_us)
@@ -289,6 +300,7 @@ def story_in_parts(parts: Iterable[Sequence[Row]], packets: Packets, last_us: in
         lasting=lasting,
         untold="" if worst else untold,
         unnamed=unnamed,
+        early=early,
         lacking=lacking,
     )
 

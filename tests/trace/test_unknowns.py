@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.capture.capture_builder import Burst, Script, bursts, record
+from tests.capture.capture_builder import Burst, Script, behind_attach, bursts, record
 from workbench.capture.importer import CaptureError, import_capture
 from workbench.scenarios.run import run
 from workbench.trace.schema import FRAME_EVENTS, RECEIVED, SENT
@@ -189,6 +189,18 @@ def test_a_beginning_that_is_missing_is_told_for_connection_session_and_link(fol
     nameless = [one for one in found if one.link_sender and one.link.startswith("handle ")]
     assert nameless
     assert all("its attach is not in the trace" in one.why for one in nameless)
+
+
+def test_a_count_that_no_end_states_is_told_with_what_else_would_tell_it(folder):
+    """Of a link that was attached before the capture, and of no other."""
+    tape, _ = record(bursts(behind_attach(4)), handshake=False)
+    rows = import_capture(tape.write(folder / "behind.pcapng")).rows
+    (one,) = (one for one in of(unknowns(rows), "counter") if one.link == "handle 0"
+              and one.unknown.startswith("delivery-count"))  # fmt: skip
+    assert one.why == (
+        "it cannot be known until its sender states it in a flow or an attach, or is seen to have"
+        " used up all that was granted; known from row 8 on"
+    )
 
 
 def test_lost_octets_are_told_with_the_peer_and_how_many(folder):

@@ -540,7 +540,7 @@ def _about_link(
     """What one link does not tell."""
     _, session, _, sender, attach_no = key
     yield from _attach(link, attach_no, sender)
-    yield from _counters(link)
+    yield from _counters(link, attach_no)
     if "transfer" in link and "own" not in link:
         yield _waiting(link, sender)
     settled = link.rows("settled")
@@ -594,7 +594,7 @@ _UNTIL = {
 }
 
 
-def _counters(link: _Link) -> Iterator[Finding]:
+def _counters(link: _Link, attach_no: int | None) -> Iterator[Finding]:
     for name in LEDGER_GROUPS[LINK]:
         places = link.get(("unknown", name))
         if places is None:
@@ -607,6 +607,8 @@ def _counters(link: _Link) -> Iterator[Finding]:
         else:
             until = "known at its other rows"
         because = _UNTIL.get(name, "a frame tells it")
+        if name == "delivery_count" and attach_no is None:
+            because += ", or is seen to have used up all that was granted"
         yield _found(
             "counter",
             f"{spec_name(name)} at {places.rows:,} of {link.rows('frame'):,} rows",

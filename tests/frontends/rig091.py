@@ -155,3 +155,10 @@ class Rig091:
     def queue(self, name: str = "q") -> Any:
         """A queue's state machine."""
         return self.broker.queues[name].queue
+
+
+def said(rig: Rig091) -> list[str]:
+    """Methods that the broker has sent, with the code of a close."""
+    sent = (row for row in rig.recorder.rows if row.event == "sent" and row.from_peer == "broker")
+    codes = ((row.kind, (row.frame_091 or {}).get("reply_code", "")) for row in sent)
+    return [f"{kind} {code}".strip() for kind, code in codes]

@@ -11,8 +11,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.frontends.rig091 import RMQ355, Rig091
+from tests.frontends.rig091 import RMQ355, Rig091, said
 from workbench import presets
+from workbench.amqp091.frame import Frame
 from workbench.amqp091.methods import (
     BasicAck,
     BasicConsume,
@@ -21,8 +22,10 @@ from workbench.amqp091.methods import (
     BasicQos,
     BasicReturn,
     ChannelClose,
+    ChannelCloseOk,
     ChannelFlow,
     ChannelFlowOk,
+    ChannelOpen,
     ConnectionBlocked,
     ConnectionClose,
     Properties,
@@ -460,3 +463,50 @@ def test_a_commit_waits_behind_what_was_published_before_in_1_5() -> None:
         while not client.methods(TxCommitOk):
             rig.clock.step()
         assert rig.clock.now_us - began == waits
+
+
+CLOSE, CLOSE_OK = Frame(1, ChannelClose()), Frame(1, ChannelCloseOk())
+OPEN, WRONG = Frame(1, ChannelOpen()), Frame(1, BasicAck(delivery_tag=9))
+
+
+@pytest.mark.parametrize("preset", [RMQ15, RMQ18, RMQ20], ids=lambda one: one.name)
+@pytest.mark.parametrize(
+    ("frames", "answers"),
+    [
+        ([CLOSE, CLOSE], ["channel.close-ok", "connection.close 504"]),
+        ([CLOSE, CLOSE_OK], ["channel.close-ok", "connection.close 504"]),
+        ([CLOSE, Frame(1, BasicQos())], ["channel.close-ok", "connection.close 504"]),
+        ([CLOSE, OPEN], ["channel.close-ok", "channel.open-ok"]),
+        ([WRONG, CLOSE], ["channel.close 406"]),
+    ],
+    ids=["a close", "a close-ok", "a method", "an open", "an error before"],
+)
+def test_before_2_4_a_number_is_free_as_soon_as_its_close_is_read(preset, frames, answers) -> None:
+    """What comes then is a new channel's; a close that meets the broker's own has no answer.
+
+    `rabbit_reader.erl:handle_frame`, 1.5.0 (`check_for_close`), 1.8.0 and 2.0.0.
+    """
+    rig = Rig091(preset, channel_us=10)
+    client, _ = rig.channel()
+    before = len(said(rig))
+    for frame in frames:
+        client.wire.send(client, frame)
+    client.writable = False  # it answers nothing
+    rig.rest()
+    assert said(rig)[before:] == answers
+
+
+@pytest.mark.parametrize("preset", [RMQ15, RMQ18, RMQ20], ids=lambda one: one.name)
+def test_before_2_4_a_close_that_meets_the_broker_s_own_has_no_answer(preset) -> None:
+    """Its channel waits for close-ok alone, whichever was read first; 2.0.0 means to answer it."""
+    rig = Rig091(preset, channel_us=10)
+    client, _ = rig.channel()
+    before = len(said(rig))
+    for frame in (WRONG, CLOSE):
+        client.wire.send(client, frame)
+    client.writable = False
+    rig.rest()
+    for frame in (CLOSE, CLOSE_OK, OPEN):
+        client.wire.send(client, frame)
+    rig.rest()
+    assert said(rig)[before:] == ["channel.close 406", "channel.open-ok"]

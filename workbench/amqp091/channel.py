@@ -43,6 +43,7 @@ __all__ = ["Channel"]
 
 CLOSED, OPENED = ChannelState.CLOSED, ChannelState.OPENED
 CLOSE_SENT, CLOSE_RCVD = ChannelState.CLOSE_SENT, ChannelState.CLOSE_RCVD
+HEARD_BEHIND_CLOSE = ChannelOpen | ChannelClose | ChannelCloseOk
 
 
 class Channel:
@@ -79,6 +80,11 @@ class Channel:
     def opened(self) -> bool:
         """Both ends may use it."""
         return self.state is OPENED
+
+    @property
+    def closing(self) -> bool:
+        """The peer has closed it, and is not answered yet."""
+        return self.state is CLOSE_RCVD
 
     @property
     def usable(self) -> bool:
@@ -239,6 +245,8 @@ class Channel:
         self._require(said)
         self.error = self.error or said
         self._drop_content()
+        if self.connection.settings.close_frees:
+            self.connection.channels[self.number] = self  # it waits for the peer's close-ok again
         self.send(said)
 
     def _require(self, method: Method) -> ChannelState:
@@ -260,7 +268,7 @@ class Channel:
         if type(payload) is Undecodable:
             return [self.connection.unreadable(payload)], None
         if isinstance(payload, Method):
-            if self.state is CLOSE_RCVD and not isinstance(payload, ChannelOpen | ChannelClose):
+            if self.state is CLOSE_RCVD and not isinstance(payload, HEARD_BEHIND_CLOSE):
                 return [], None
             consumer = self.counters.consumer_of(payload)
             return self._take_method(payload), consumer
@@ -333,6 +341,10 @@ class Channel:
         self.state = CHANNEL_TABLE[self.state][False, step]
         if isinstance(method, ChannelClose):
             self.error = self.error or method
+        if self.state is CLOSE_RCVD and (
+            isinstance(method, ChannelCloseOk) or self.connection.settings.close_frees
+        ):
+            self.connection.forget(self)
         self._forget()
         return [MethodReceived(self, method)]
 

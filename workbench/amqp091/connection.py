@@ -63,6 +63,7 @@ from workbench.amqp091.states import (
     CONNECTION_TABLE,
     HEADER,
     OTHER,
+    ChannelState,
     ConnectionState,
     Step,
     next_state,
@@ -539,6 +540,8 @@ class Connection:
         if isinstance(method, ChannelOpen):
             reply = ChannelOpenOk()
         elif isinstance(method, ChannelClose):
+            if channel.state is ChannelState.CLOSE_SENT and self.settings.close_frees:
+                return
             reply = ChannelCloseOk()
         else:
             assert isinstance(method, ChannelFlow)

@@ -48,6 +48,9 @@ class ConnectionSettings:
             is open, end the transport without a connection.close, as RabbitMQ does, to whom a
             close is an error then.
         tells_opening: an error between tune-ok and open-ok is told nevertheless.
+        close_frees: a channel's number is free as soon as the peer's close is read, so that what
+            comes behind it is for another channel; and a close that crosses one of this end's has
+            no answer. RabbitMQ before 2.4.0.
     """
 
     channel_max: int = 2047
@@ -63,6 +66,7 @@ class ConnectionSettings:
     offered: ProtocolHeader = field(default=ProtocolHeader())
     terse: bool = False
     tells_opening: bool = True
+    close_frees: bool = False
 
     def __post_init__(self) -> None:
         _check("channel-max", self.channel_max, 0, 65535)

@@ -166,13 +166,14 @@ CHANNEL_TABLE: Table[ChannelState] = _read(
     OPENED: S:frame OPENED, R:frame OPENED, S:close CLOSE_SENT, R:close CLOSE_RCVD
     CLOSE_SENT: R:close-ok CLOSED, R:close CLOSE_SENT, S:close-ok CLOSE_SENT
     CLOSE_RCVD: S:open-ok CLOSE_RCVD, S:frame CLOSE_RCVD, S:close CLOSE_SENT, S:close-ok CLOSED, \
-        R:close CLOSE_RCVD
+        R:close CLOSE_RCVD, R:close-ok CLOSE_RCVD
     """,
 )
 """State, step, next state. In CLOSE_SENT what comes has no effect until close or close-ok.
 
-In CLOSE_RCVD an end may still answer what came before the close, with a close of its own too.
-A client need not wait for open-ok: what it sends before waits in the channel's mailbox.
+In CLOSE_RCVD an end may still answer what came before the close, with a close of its own too; a
+close-ok that nobody has asked for frees the channel's number. A client need not wait for open-ok:
+what it sends before waits in the channel's mailbox.
 """
 
 

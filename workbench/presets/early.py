@@ -40,6 +40,9 @@ class RabbitMq20(RabbitMq355):
     )
     max_message_size: int = other(0, "no MAX_MSG_SIZE before 3.2.3")
     keeps_exclusive: bool = other(True, "rabbit_channel.erl:handle_method before 3.2.0")
+    close_frees_channel: bool = other(
+        True, "rabbit_reader.erl:handle_frame, 1.5.0 to 2.0.0: channel.close"
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

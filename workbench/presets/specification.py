@@ -212,6 +212,14 @@ class Preset:
         doc="what is wrong between tune-ok and open-ok (say, the virtual host is not there) is told"
         " by connection.close; otherwise TCP ends without a word",
     )
+    close_frees_channel: bool = _number(
+        False,
+        unit="yes or no",
+        source="rabbit_reader.erl:handle_frame, before 2.4.0",
+        doc="the number of an AMQP 0-9-1 channel is free as soon as its channel.close is read, so"
+        " that a second close is one of a channel that is not open; and a close that crosses the"
+        " broker's own has no answer",
+    )
     unsent_limit: int = _number(
         200,
         unit="messages",

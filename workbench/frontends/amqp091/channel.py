@@ -198,6 +198,7 @@ class ChannelProcess:
         self._gets = 0
         self._tx: Transaction | None = None
         self._over = False
+        self._left = False
         self._ending: list[Task] = []  # what is owed to those who wait for its end
 
     # -- the mailbox ------------------------------------------------------------------------
@@ -257,6 +258,14 @@ class ChannelProcess:
         else:
             self._ending.append(done)
             self.post(self.end)
+
+    def left(self) -> None:
+        """The client has closed it, and closed it for good, before it was answered.
+
+        Then it ends without an answer to that close, unless by an error (`rabbit_channel.erl`,
+        `closing`: the close asks the reader first, and close-ok stops the process).
+        """
+        self._left = True
 
     def post(self, task: Task) -> None:
         """Let the channel do something when its turn comes."""
@@ -886,6 +895,8 @@ class ChannelProcess:
         self.process.end()
         if told is not None:
             told()
+        elif self._left:
+            del self._ending[:1]
         for done in self._ending:
             done()
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable
+from functools import partial
 from typing import Any, TypeAlias
 
 from workbench.amqp091.channel import Channel
@@ -125,6 +126,7 @@ class BrokerConnection091:
                 mechanisms="PLAIN AMQPLAIN" + (" ANONYMOUS" if broker.anonymous else ""),
                 terse=preset.conduct == RABBITMQ,
                 tells_opening=preset.tells_opening_091,
+                close_frees=preset.close_frees_channel,
             ),
         )
         self._reader_stops = preset.alarm_brake == READER
@@ -207,10 +209,12 @@ class BrokerConnection091:
                 case MessageReceived(channel=channel):
                     self._channel(channel).message_came(self.reader, event)
                 case MethodReceived(channel=Channel() as channel):
-                    if isinstance(event.method, ChannelCloseOk):
-                        self._forget(channel)
-                    else:
+                    if not isinstance(event.method, ChannelCloseOk):
                         self._channel(channel).method_came(event)
+                    elif channel.closing:
+                        self._channel(channel).left()
+                    else:
+                        self._forget(channel)
                 case ProtocolViolation(channel=Channel() as channel):
                     self._channel(channel).violated(event)
                 case MethodReceived(method=ConnectionStartOk() as method):
@@ -233,8 +237,8 @@ class BrokerConnection091:
         process = self._channels.get(channel)
         if process is None:
             old = self._numbers.get(channel.number)
-            if old is not None:
-                self._forget(old)
+            if old is not None:  # closed, or about to be
+                self._channels[old].finish(partial(self._channels.pop, old))
             process = self._channels[channel] = ChannelProcess(self, self._broker, channel)
             self._numbers[channel.number] = channel
         return process
@@ -304,7 +308,7 @@ class BrokerConnection091:
         if self._over:
             return
         self._over = True
-        for process in self._channels.values():
+        for process in tuple(self._channels.values()):
             process.end()
         self._channels.clear()
         self._numbers.clear()

@@ -332,6 +332,31 @@ def test_tcp_is_the_clients_to_end_once_its_close_is_answered(broker, dial):
         assert broker.now() - began == pytest.approx(0 if client is done else limit / 2, abs=0.1)
 
 
+@pytest.mark.parametrize(
+    ("ending", "last"),
+    [
+        (Frame(0, m.ConnectionClose()), "connection.close-ok"),
+        (Frame(1, m.ChannelOpen()), "connection.close"),
+    ],
+    ids=["the client closes", "the broker closes"],
+)
+@pytest.mark.parametrize(("heartbeat", "cut_s"), [(2, 2), (4, 4), (8, 5)])
+def test_heartbeats_go_on_until_tcp_is_cut(broker, dial, heartbeat, cut_s, ending, last):
+    """The time of one heartbeat, and no longer than the limit: measured on 3.10.8 with 2 s.
+
+    A client that goes on with its own is cut as one that is silent.
+    """
+    for speaks in (False, True):
+        client = dial([*handshake(heartbeat=heartbeat), Frame(1, m.ChannelOpen()), ending])
+        began = broker.now()
+        while speaks and broker.now() - began < cut_s - 1:
+            broker.wait(0.5)
+            client.sendall(encode_item(Frame(0)))
+        kinds = list(map(kind_of, answers(gone(client))))
+        assert broker.now() - began == pytest.approx(cut_s, abs=0.1)
+        assert kinds[kinds.index(last) :] == [last, "heartbeat"]
+
+
 @pytest.mark.parametrize("much", [1, 7, 12])
 def test_a_frame_that_is_never_whole_is_not_answered(broker, dial, much):
     """Nothing is known of it before its frame-end has come; it goes with the connection."""

@@ -437,6 +437,8 @@ class Connection:
 
     def _take_close(self, method: ConnectionClose) -> None:
         self.error = self.error or method
+        if not self.is_client:  # which ends the transport in its own time
+            self.idle.give_up_after_us = None
 
     def _take_blocked(self, method: ConnectionBlocked) -> None:
         self.blocked = method.reason
@@ -592,12 +594,12 @@ class Connection:
         the last call count as of now.
         """
         self.idle.see(self.frames_in, self.frames_out, now_us)
-        return None if self.ended else self.idle.next_deadline()
+        return None if self.state is END else self.idle.next_deadline()
 
     def on_deadline(self, now_us: int) -> list[Event]:
         """Does what is due: sends a heartbeat; tells of a peer that has been silent too long."""
         self.idle.see(self.frames_in, self.frames_out, now_us)
-        if self.ended:
+        if self.state is END:
             return []
         if self.idle.must_speak(now_us):
             self.emit_frame(Frame(0))

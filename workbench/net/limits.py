@@ -15,7 +15,7 @@ class Limits:
         idle_s: a client that is silent for twice as long is closed; it is told of it in the open.
             0 waits for ever. None: what the preset says, and a minute where it says nothing.
         close_s: seconds for a client to answer a close and to read what is still to be read; then
-            the socket is cut.
+            the socket is cut. One of AMQP 0-9-1 has no longer than its heartbeat.
         farewell_s: seconds for frames that still wait, and for the answers to a close, when the
             listener stops.
         held_frames: frames that wait at a closed gate, per direction; beyond it the socket is not

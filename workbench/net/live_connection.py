@@ -263,6 +263,10 @@ class LiveConnection(Client, asyncio.BufferedProtocol):
             self.server.news.append(f"{self.name} is open: {self.words}")
         if self._life is None:
             self._live_on()
+        self._come_back()
+
+    def _come_back(self) -> None:
+        amqp = self.broker_end.amqp
         deadline = amqp.next_deadline(self._clock.now_us)
         if deadline is None or (self._idle_at_us is not None and self._idle_at_us <= deadline):
             return
@@ -322,8 +326,12 @@ class LiveConnection(Client, asyncio.BufferedProtocol):
     def _cut_later(self) -> None:
         """Give the client some time to answer and to read, and no more."""
         if self._closing is None:
-            limit_us = int(self.server.limits.close_s * US_PER_S)
+            limit_us = int(self._close_s * US_PER_S)
             self._closing = self._clock.call_later(limit_us, self.drop)
+
+    @property
+    def _close_s(self) -> float:
+        return self.server.limits.close_s
 
     @property
     def vantage(self) -> str:

@@ -6,6 +6,7 @@ to what was read, the socket is not read: TCP holds the client.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -79,11 +80,17 @@ class LiveConnection091(LiveConnection):
     def _watch(self) -> None:
         if self._broken and not self.wire.gate_closed(Direction.BROKER_TO_CLIENT):
             self._cut_later()  # a client that does not read keeps nothing here
+            self._come_back()  # heartbeats go on until then
         amqp = self.broker_end.amqp
         if self._broken and self.end.dead:
             self._finish()  # no answer to the close can be read
         elif amqp.state is not ConnectionState.CLOSED:  # else TCP is the client's to end
             super()._watch()
+
+    @property
+    def _close_s(self) -> float:
+        """No longer than between two heartbeats (`rabbit_reader.erl:close_connection`)."""
+        return min(super()._close_s, self.broker_end.amqp.heartbeat_s or math.inf)
 
     @property
     def words(self) -> str:

@@ -6,6 +6,7 @@ import pytest
 
 from workbench import presets
 from workbench.amqp010 import commands as c
+from workbench.amqp010.controls import SessionAttach
 from workbench.amqp010.errors import DetachCode, ErrorCode
 from workbench.amqp010.events import (
     CommandReceived,
@@ -15,6 +16,7 @@ from workbench.amqp010.events import (
 )
 from workbench.amqp010.frame import Headers
 from workbench.amqp010.structs import (
+    DeliveryProperties,
     ExchangeBoundResult,
     ExchangeQueryResult,
     QueueQueryResult,
@@ -170,7 +172,6 @@ BAD = [
     (c.MessageSubscribe("x", "d"), 404),
     (c.MessageSubscribe("q", "d", 0, 1), 540),
     (c.MessageTransfer("x"), 404),
-    (c.QueueDeclare("q", exclusive=True), 540),
 ]
 
 
@@ -196,15 +197,42 @@ def test_a_queue_in_use_or_not_empty_is_not_deleted_where_that_is_asked(client):
     assert client.codes() == [406, 406]
 
 
-def test_an_exclusive_queue_is_its_connection_s(client, broker):
-    """resource-locked for others; it goes with the connection."""
+@pytest.mark.parametrize("auto_delete", [False, True])
+def test_an_exclusive_queue_is_its_session_s(client, broker, auto_delete):
+    """It is everybody's when the session is over, or goes then: `releaseExclusiveOwnership`.
+
+    Its last consumer does not take it along (`Queue.cpp:isUnused`).
+    """
+    client.do(c.QueueDeclare("mine", exclusive=True, auto_delete=auto_delete))
+    client.put("mine")
+    client.subscribe("mine", MESSAGE=1, BYTE=c.UNLIMITED)
+    client.do(c.MessageCancel("d"))
+    found = client.do(c.QueueQuery("mine"))
+    assert (found.exclusive, found.auto_delete) == (True, auto_delete)
     client.do(c.QueueDeclare("mine", exclusive=True))
-    other = Client(broker)
-    other.do(c.QueueDeclare("mine"))
-    assert other.codes() == [ErrorCode.RESOURCE_LOCKED]
-    client.amqp.close()
+    client.session.detach()
     client.rest()
-    assert "mine" not in broker.queues
+    assert ("mine" in broker.queues) is not auto_delete
+    client.session = client.attach(b"again")
+    found = client.do(c.QueueQuery("mine"))
+    assert (found.exclusive, found.message_count or 0) == (False, int(not auto_delete))
+    assert client.codes() == []
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        c.QueueDeclare("mine"), c.QueueDeclare("mine", passive=True), c.QueuePurge("mine"),
+        c.QueueDeclare("q", exclusive=True),
+    ],
+)  # fmt: skip
+def test_what_any_session_may_do_with_a_queue_that_is_there(client, broker, command):
+    """`SessionAdapter.cpp`: also have one for itself that nobody has or consumes from."""
+    other = Client(broker)
+    other.do(c.QueueDeclare("mine", exclusive=True))
+    client.do(command)
+    assert client.codes() == []
+    assert client.do(c.QueueQuery(command.queue)).exclusive
 
 
 @pytest.mark.parametrize(
@@ -212,20 +240,30 @@ def test_an_exclusive_queue_is_its_connection_s(client, broker):
     [
         c.QueueDeclare("mine", exclusive=True), c.MessageSubscribe("mine", "d", 0, 0),
         c.MessageSubscribe("taken", "d", 0, 0), c.QueueDeclare("used", exclusive=True),
-        c.MessageSubscribe("used", "d", 0, 0, exclusive=True),
+        c.MessageSubscribe("used", "d", 0, 0, exclusive=True), c.QueueDelete("mine"),
+        c.ExchangeBind("mine", "amq.fanout", ""), c.ExchangeUnbind("mine", "amq.fanout", ""),
+        c.QueueDeclare("mine", exclusive=True, passive=True),
+        c.QueueDeclare("q", exclusive=True, passive=True),
     ],
 )  # fmt: skip
-def test_what_one_session_has_for_itself_is_locked_for_others(client, broker, command):
+@pytest.mark.parametrize("same_connection", [False, True])
+def test_what_one_session_has_for_itself_is_locked_for_others(
+    client, broker, command, same_connection
+):
     """`Queue.cpp:consume`, `SessionAdapter.cpp`: until it lets go of it."""
     other = Client(broker)
     other.do(c.QueueDeclare("mine", exclusive=True))
     for queue in ("taken", "used"):
         other.do(c.QueueDeclare(queue))
         other.do(c.MessageSubscribe(queue, queue, 0, 0, exclusive=queue == "taken"))
+    if same_connection:
+        client = other
+        first, client.session = client.session, client.attach(b"second")
+        client.do(c.QueueDeclare("q"))
     client.do(command)
     assert client.codes() == [ErrorCode.RESOURCE_LOCKED]
     for queue in ("taken", "used"):
-        other.do(c.MessageCancel(queue))
+        other.do(c.MessageCancel(queue), first if same_connection else None)
     client.session = client.attach(b"again")
     client.do(c.MessageSubscribe("taken", "d", 0, 0, exclusive=True))
     assert len(client.codes()) == 1
@@ -241,6 +279,30 @@ def test_a_session_s_name_is_a_user_s_on_every_connection(client, broker):
     client.session.detach()
     client.rest()
     assert second.attach(named).attached
+
+
+@pytest.mark.parametrize(("preset", "both"), [("qpid-cpp", True), ("broker-j", False)])
+@pytest.mark.parametrize("same_connection", [False, True])
+def test_force_attaches_a_second_session_of_the_name_beside_the_first(
+    preset, both, same_connection
+):
+    """`SessionManager.cpp:attach`; Broker-J ignores it (`ServerConnectionDelegate.java`)."""
+    broker = Broker(VirtualClock(), presets.get(preset))
+    first = Client(broker)
+    first.do(c.QueueDeclare("q"))
+    second = first if same_connection else Client(broker)
+    second.amqp.answer = lambda _: None  # it knows nothing of the attach
+    second.amqp.send_control(5, SessionAttach(first.session.name, force=True))
+    second.rest()
+    named = [
+        session.channel
+        for host in broker.connections.values()
+        for session in host.sessions
+        if session.name == first.session.name
+    ]
+    assert named == ([first.session.channel, 5] if both else [first.session.channel])
+    first.put("q")
+    assert first.session.attached and broker.queues["q"].queue.ready == 1
 
 
 def test_queries_tell_what_is_there(client):
@@ -289,11 +351,44 @@ def test_an_empty_message_needs_an_octet_of_credit_and_costs_none(preset, mode):
     client.subscribe(mode=mode, MESSAGE=2)
     client.do(c.ExchangeBind("q", "amq.fanout", ""))
     for _ in range(2):
-        client.session.send(c.MessageTransfer("amq.fanout"), Headers(), b"")
+        client.session.send(c.MessageTransfer("amq.fanout"))
     client.rest()
     assert client.messages == []
     client.do(c.MessageFlow("d", BYTE, 1))
-    assert [one.content_octets for one in client.messages] == [0, 0]
+    told = {"qpid-cpp": 0, "broker-j": len(told_by("amq.fanout").encode())}  # that is free there
+    assert [one.content_octets for one in client.messages] == [told[preset]] * 2
+
+
+def told_by(exchange, key=None):
+    """A header that tells an exchange."""
+    return Headers((DeliveryProperties(exchange=exchange, routing_key=key),))
+
+
+@pytest.mark.parametrize(
+    ("preset", "exchange", "told"),
+    [
+        ("qpid-cpp", "", ""), ("qpid-cpp", "amq.direct", "amq.direct"),
+        ("broker-j", "", None), ("broker-j", "amq.direct", "amq.direct"),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("claimed", [None, "elsewhere"])
+def test_a_message_tells_by_which_exchange_it_came(preset, exchange, told, claimed):
+    """`MessageBuilder.cpp`, before credit and limits count it; `ServerSessionDelegate.java`.
+
+    What its publisher has written there stands in Broker-J alone.
+    """
+    client = Client(Broker(VirtualClock(), presets.get(preset)))
+    client.do(c.QueueDeclare("q"))
+    client.do(c.ExchangeBind("q", "amq.direct", "q"))
+    expected = told_by(claimed if claimed and preset == "broker-j" else told, "q")
+    cost = len(expected.encode()) + 1 if preset == "qpid-cpp" else 1
+    client.subscribe(MESSAGE=2, BYTE=cost)
+    for _ in range(2):
+        client.session.send(c.MessageTransfer(exchange), told_by(claimed, "q"), b"x")
+    client.rest()
+    assert [one.headers for one in client.messages] == [expected]
+    queue = client.end.broker.queues["q"].queue
+    assert queue.flow.size == 2 * (len(expected.encode()) + 1)
 
 
 def test_a_window_moves_on_completion_and_credit_does_not(client):
@@ -340,16 +435,33 @@ def test_what_is_released_comes_again_and_says_so(client):
 
 
 def test_a_cancelled_subscription_may_still_accept_what_it_has(client, broker):
-    """Nothing new comes; the queue counts it until then."""
+    """Nothing new comes. It counts no longer (`Queue.cpp:cancel`): an auto-delete queue goes."""
     client.put("q", "q")
     client.subscribe(MESSAGE=1, BYTE=c.UNLIMITED)
     client.do(c.MessageCancel("d"))
     client.put("q")
     assert len(client.messages) == 1
+    assert not client.do(c.QueueQuery("q")).subscriber_count
     assert client.do(c.MessageAcquire(client.ids()[0])).transfers == client.ids()[0]
     client.do(c.MessageAccept(client.ids()[0]))
     assert broker.queues["q"].queue.consumers() == ()
     assert (broker.queues["q"].queue.ready, broker.queues["q"].queue.unsettled) == (2, 0)
+    client.do(c.QueueDeclare("a", auto_delete=True))
+    client.put("a")
+    client.subscribe("a", MESSAGE=1, BYTE=c.UNLIMITED)
+    client.do(c.MessageCancel("d"))
+    assert "a" not in broker.queues
+    client.do(c.MessageAccept(client.ids()[-1]))
+    assert client.codes() == []
+
+
+def test_a_queue_whose_messages_are_all_handed_out_is_empty(client, broker):
+    """`MessageDeque::size` counts what may be had: so does a query, and a delete that asks."""
+    client.put("q")
+    client.subscribe(MESSAGE=1, BYTE=c.UNLIMITED)
+    assert not client.do(c.QueueQuery("q")).message_count
+    client.do(c.QueueDelete("q", if_empty=True))
+    assert "q" not in broker.queues and client.codes() == []
 
 
 def test_without_accepts_a_message_leaves_as_it_is_sent(client, broker):

@@ -415,7 +415,7 @@ class Connection:
             return self._early(control.NAME)
         session = self.channels.get(channel)
         if isinstance(control, SessionAttach):
-            return self._take_attach(channel, session, control.name or b"")
+            return self._take_attach(channel, session, control)
         if session is not None:
             return session.take_control(control)
         if isinstance(control, SessionDetached):
@@ -432,7 +432,10 @@ class Connection:
             )
         ]
 
-    def _take_attach(self, channel: int, session: Session | None, name: bytes) -> list[Event]:
+    def _take_attach(
+        self, channel: int, session: Session | None, control: SessionAttach
+    ) -> list[Event]:
+        name = control.name or b""
         if channel > self.settings.channel_max:
             return [self.violated(f"channel is {channel}; legal: 0 to {self.settings.channel_max}")]
         fault = None
@@ -440,7 +443,7 @@ class Connection:
             if session.name == name:
                 return []  # nothing changes [SessionHandler::attach]
             fault = DetachCode.TRANSPORT_BUSY, f"to channel {channel} is attached {session.name!r}"
-        elif any(one.name == name for one in self.channels.values()):
+        elif not control.force and any(one.name == name for one in self.channels.values()):
             fault = DetachCode.SESSION_BUSY, "it is attached to another channel"
         if fault is not None:
             return [
@@ -455,4 +458,4 @@ class Connection:
             ]
         session = self._session(channel, name)
         session.state = SessionState.ATTACH_RCVD
-        return [SessionAttaching(session)]
+        return [SessionAttaching(session, control.force)]

@@ -58,9 +58,14 @@ class CloseReceived(Struct, frozen=True, gc=False):
 
 
 class SessionAttaching(Struct, frozen=True):
-    """The peer attaches a session; answered with attached and command-point."""
+    """The peer attaches a session; answered with attached and command-point.
+
+    Attributes:
+        force: it wants the session even if that is attached already.
+    """
 
     session: Session
+    force: bool = False
 
 
 class Ready(Struct, frozen=True):

@@ -9,7 +9,7 @@ a link to it is told.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 from workbench.queues import Message, Origin, QueueArguments
@@ -49,13 +49,15 @@ class Terms:
     """How a queue was declared, beside what it does with messages.
 
     Attributes:
-        owner: the connection that alone may use it (exclusive); None: everybody.
+        owner: the connection that alone may use it (exclusive), or the session; None: everybody.
+        owner_keeps: as long as it has an owner it stays, even if it is auto_delete (Qpid).
         arguments: by RabbitMQ's names, as they were given.
     """
 
     durable: bool = True
     auto_delete: bool = False
     owner: str | None = None
+    owner_keeps: bool = False
     arguments: Mapping[str, Any] = field(default_factory=dict)
 
 
@@ -298,18 +300,31 @@ class VirtualHost:
 
     def consumer_left(self, queue: QueueProcess, consumer: str) -> None:
         """A consumer has left: an auto-delete queue goes with its last."""
-        name = queue.name
         if self._exclusive.get(queue) == consumer:
             del self._exclusive[queue]
-        if self.queues.get(name) is not queue or not self.terms[name].auto_delete:
-            return
-        if not queue.queue.consumers():
-            self.delete(name)
+        if self.queues.get(queue.name) is queue:
+            self._delete_unused(queue)
+
+    def _delete_unused(self, queue: QueueProcess) -> None:
+        terms = self.terms[queue.name]
+        kept = terms.owner_keeps and terms.owner is not None
+        if terms.auto_delete and not kept and not queue.queue.consumers():
+            self.delete(queue.name)
 
     def expired(self, queue: QueueProcess) -> None:
         """Nobody has used a queue for as long as it was declared to wait."""
         if self.queues.get(queue.name) is queue:
             self.delete(queue.name)
+
+    def own(self, name: str, owner: str) -> None:
+        """A queue that is there becomes its owner's alone."""
+        self.terms[name] = replace(self.terms[name], owner=owner)
+
+    def release(self, owner: str) -> None:
+        """An owner is gone: its queues are everybody's, and go if nobody uses them."""
+        for name in [name for name, terms in self.terms.items() if terms.owner == owner]:
+            self.terms[name] = replace(self.terms[name], owner=None)
+            self._delete_unused(self.queues[name])
 
     def connection_over(self, connection: str) -> None:
         """A connection has ended: the queues that belong to it go."""

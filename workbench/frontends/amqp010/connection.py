@@ -20,7 +20,7 @@ from workbench.amqp010.scope import ItemScope
 from workbench.amqp010.session import Session
 from workbench.broker import Broker
 from workbench.broker.queue_process import QueueProcess
-from workbench.presets.qpid import Qpid
+from workbench.presets.qpid import BrokerJ, Qpid
 from workbench.sim import Wire
 
 from .session import DEFAULTS, CommandError, QpidSession
@@ -117,7 +117,7 @@ class QpidConnection:
 
     def _handle(self, event: Event) -> None:
         match event:
-            case SessionAttaching(session=session) if self._busy(session):
+            case SessionAttaching(session=session) if self._busy(event):
                 session.detached(DetachCode.SESSION_BUSY)
             case SessionAttaching(session=session):
                 self.sessions[session] = QpidSession(session, self)
@@ -134,10 +134,15 @@ class QpidConnection:
             case _:
                 self.amqp.answer(event)
 
-    def _busy(self, session: Session) -> bool:
-        """Whether the user has a session of this name on another connection."""
+    def _busy(self, event: SessionAttaching) -> bool:
+        """Whether the user has a session of this name, and may not have a second one.
+
+        In Qpid C++ `force` lets both be (`SessionManager.cpp:attach`); Broker-J ignores it.
+        """
+        if event.force and not isinstance(self.broker.preset, BrokerJ):
+            return False
         return any(
-            one.name == session.name
+            one.name == event.session.name
             for other in self.broker.connections.values()
             if isinstance(other, QpidConnection) and other.amqp.user == self.amqp.user
             for one in other.sessions
@@ -148,8 +153,6 @@ class QpidConnection:
     def _forget_gone(self) -> None:
         for session in [one for one in self.sessions if not one.attached]:
             self.sessions.pop(session).leave()
-        if self.amqp.ended:
-            self.broker.vhost.connection_over(self.name)
 
     def resource_alarm(self, on: bool) -> None:
         """Nothing: Qpid C++ knows no alarm; its queues have limits."""

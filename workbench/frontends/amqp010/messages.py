@@ -11,6 +11,8 @@ from workbench.amqp010.composite import Composite, UnknownStruct
 from workbench.amqp010.events import CommandReceived
 from workbench.amqp010.frame import Headers
 from workbench.amqp010.structs import DeliveryProperties, MessageProperties
+from workbench.presets import Preset
+from workbench.presets.qpid import BrokerJ
 from workbench.queues import Message, Stored
 
 PERSISTENT = 2  # domain delivery-mode
@@ -21,12 +23,15 @@ class Amqp010Message(Message, frozen=True, gc=False, kw_only=True):
 
     Attributes:
         properties: its header segment.
-        content_octets: of header and body segment: what credit and queues count, as in Qpid C++
-            (`MessageTransfer::getRequiredCredit`).
+        content_octets: of header and body segment: what queues count.
+        credit_octets: that a transfer of it costs: in Qpid C++ the same
+            (`MessageTransfer::getRequiredCredit`), in Broker-J those of the body
+            (`ConsumerTarget_0_10.allocateCredit`).
     """
 
     properties: Headers
     content_octets: int
+    credit_octets: int
 
     @property
     def size(self) -> int:
@@ -45,22 +50,44 @@ def _of(headers: Headers | None, kind: type[Any]) -> Any:
     return next((one for one in structs if isinstance(one, kind)), None)
 
 
+def _with(headers: Headers, found: DeliveryProperties) -> Headers:
+    """A header with these delivery-properties, which come first."""
+    rest = (one for one in headers.structs if not isinstance(one, DeliveryProperties))
+    return Headers((found, *rest))
+
+
 def routing_key(event: CommandReceived) -> str:
     """The key that a transfer's delivery-properties name; empty if they name none."""
     found: DeliveryProperties | None = _of(event.headers, DeliveryProperties)
     return (found.routing_key if found is not None else None) or ""
 
 
-def message_of(event: CommandReceived) -> Amqp010Message:
-    """The message that a transfer carries."""
-    found: DeliveryProperties = _of(event.headers, DeliveryProperties) or DeliveryProperties()
+def message_of(event: CommandReceived, preset: Preset) -> Amqp010Message:
+    """The message that a transfer carries; its header tells the exchange from now on.
+
+    Qpid C++ writes that into every header, before it counts octets (`MessageBuilder.cpp`); Broker-J
+    where none stands, unless it is the default exchange or has the name of the routing key
+    (`ServerSessionDelegate.java`).
+    """
+    headers, exchange = event.headers or Headers(), event.command.destination or ""
+    found: DeliveryProperties = _of(headers, DeliveryProperties) or DeliveryProperties()
+    broker_j = isinstance(preset, BrokerJ)
+    if broker_j:
+        tells = exchange not in ("", found.routing_key) and found.exchange is None
+    else:
+        tells = event.headers is not None
+    if tells:
+        headers = _with(headers, replace(found, exchange=exchange))
+    payload = event.payload or b""
+    octets = len(headers.encode()) + len(payload)
     return Amqp010Message(
-        payload=event.payload or b"",
+        payload=payload,
         ttl_ms=found.ttl,
         priority=found.priority,
         durable=found.delivery_mode == PERSISTENT,
-        properties=event.headers or Headers(),
-        content_octets=event.content_octets,
+        properties=headers,
+        content_octets=octets,
+        credit_octets=len(payload) if broker_j else octets,
     )
 
 
@@ -70,10 +97,11 @@ def sent_as(stored: Stored) -> tuple[Headers, int]:
     A message that was handed out before says that it is redelivered.
     """
     message = stored.message
-    headers = message.properties if isinstance(message, Amqp010Message) else Headers()
+    if isinstance(message, Amqp010Message):
+        headers, octets = message.properties, message.credit_octets
+    else:
+        headers, octets = Headers(), len(message.payload)
     if stored.acquired_count > 1:
-        found = _of(headers, DeliveryProperties)
-        again = replace(found or DeliveryProperties(), redelivered=True)
-        rest = tuple(one for one in headers.structs if one is not found)
-        headers = Headers((again, *rest))
-    return headers, len(headers.encode()) + len(message.payload)
+        found = _of(headers, DeliveryProperties) or DeliveryProperties()
+        headers = _with(headers, replace(found, redelivered=True))
+    return headers, octets

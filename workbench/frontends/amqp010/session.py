@@ -144,6 +144,7 @@ class QpidSession:
         self._owner = owner
         self._vhost = owner.broker.vhost
         self._made = 0
+        self._token = f"{owner.name}/{session.ordinal}"  # the owner of its exclusive queues
         self._execute: dict[type[Command], Callable[[Any], Composite | None]] = {
             c.MessageSubscribe: self._subscribe,
             c.MessageCancel: self._cancel,
@@ -228,12 +229,12 @@ class QpidSession:
             if self._owner.broker.queues.get(one.queue.name) is one.queue:
                 one.leave()
                 self._vhost.consumer_left(one.queue, one.name)
+        self._vhost.release(self._token)
 
     def left(self, subscriber: Subscriber) -> None:
         """A cancelled subscriber has let its last message go."""
         if subscriber in self._leaving:
             self._leaving.remove(subscriber)
-        self._vhost.consumer_left(subscriber.queue, subscriber.name)
 
     def queue_deleted(self, queue: QueueProcess) -> None:
         """The subscriptions to it get nothing more."""
@@ -247,7 +248,7 @@ class QpidSession:
 
     def _publish(self, event: CommandReceived, command: c.MessageTransfer) -> None:
         key, exchange = routing_key(event), command.destination or ""
-        message = message_of(event)
+        message = message_of(event, self._owner.broker.preset)
         try:
             queues = self._vhost.route(exchange, (key,), message)
         except RoutingError as error:
@@ -290,7 +291,7 @@ class QpidSession:
             self.session.send(c.MessageFlow(PRODUCER, c.CreditUnit.MESSAGE, preset.producer_credit))
 
     def _subscribe(self, command: c.MessageSubscribe) -> None:
-        queue = self._queue(command.queue)
+        queue = self._own_queue(command.queue)
         subscription = self.session.subscriptions[command.destination or ""]
         if not subscription.acquires or not isinstance(queue, LocalQueueProcess):
             del self.session.subscriptions[subscription.destination]
@@ -308,6 +309,7 @@ class QpidSession:
         if found is not None:
             self._leaving.append(found)
             found.cancel()
+            self._vhost.consumer_left(found.queue, found.name)
 
     def _accept(self, command: c.MessageAccept) -> None:
         self._settle(Settle, command.transfers)
@@ -354,10 +356,15 @@ class QpidSession:
     def _queue(self, name: str | None) -> QueueProcess:
         if not name:
             raise CommandError(ErrorCode.ILLEGAL_ARGUMENT, "No queue name specified.")
-        self._vhost.check_access(name, self._owner.name)
         queue = self._vhost.queues.get(name)
         if queue is None:
             raise CommandError(ErrorCode.NOT_FOUND, f"Queue not found: {name}")
+        return queue
+
+    def _own_queue(self, name: str | None) -> QueueProcess:
+        """A queue that is no other session's; the rest may be done with any queue."""
+        queue = self._queue(name)
+        self._vhost.check_access(queue.name, self._token)
         return queue
 
     def _no_alternate(self, name: str | None) -> None:
@@ -367,40 +374,37 @@ class QpidSession:
             )
 
     def _declare_queue(self, command: c.QueueDeclare) -> None:
-        if command.passive:
-            self._queue(command.queue)
-            return
         name = command.queue or self._vhost.generated_name("qpid.")
-        if name in self._vhost.queues:
-            queue = self._queue(name)  # arguments are not compared, as in Qpid C++
-            if command.exclusive and self._vhost.terms[name].owner is None:
-                self._refuse_owner(queue)
+        there = self._queue(name) if command.passive else self._vhost.queues.get(name)
+        if there is not None:  # arguments are not compared, as in Qpid C++
+            if command.exclusive:
+                self._become_owner(there, passive=command.passive)
             return
         self._no_alternate(command.alternate_exchange)
         arguments = dict(command.arguments or {})
         terms = Terms(
             durable=command.durable,
-            # One that is exclusive too goes with its owner, not with its last consumer.
-            auto_delete=command.auto_delete and not command.exclusive,
-            owner=self._owner.name if command.exclusive else None,
+            auto_delete=command.auto_delete,
+            owner=self._token if command.exclusive else None,
+            owner_keeps=True,
             arguments=arguments,
         )
         thresholds = thresholds_of(self._owner.broker.preset, arguments)
         declare_queue(self._owner.broker, name, thresholds, terms)
 
-    def _refuse_owner(self, queue: QueueProcess) -> None:
-        if queue.queue.consumers():
+    def _become_owner(self, queue: QueueProcess, *, passive: bool) -> None:
+        """Have a queue that is there for oneself, if nobody has it or consumes from it."""
+        owner = self._vhost.terms[queue.name].owner
+        if owner == self._token:
+            return
+        if passive or owner is not None or queue.queue.consumers():
             why = f"Cannot grant exclusive access to queue {queue.name}"
             raise CommandError(ErrorCode.RESOURCE_LOCKED, why)
-        raise CommandError(
-            ErrorCode.NOT_IMPLEMENTED,
-            f"queue {queue.name} is there, and shared: that it becomes exclusive is not offered"
-            " here; legal: exclusive as it is made",
-        )
+        self._vhost.own(queue.name, self._token)
 
     def _delete_queue(self, command: c.QueueDelete) -> None:
-        queue = self._queue(command.queue)
-        if command.if_empty and queue.queue.ready + queue.queue.unsettled:
+        queue = self._own_queue(command.queue)
+        if command.if_empty and queue.queue.ready:
             raise CommandError(ErrorCode.PRECONDITION_FAILED, f"{queue.name} is not empty")
         if command.if_unused and queue.queue.consumers():
             raise CommandError(ErrorCode.PRECONDITION_FAILED, f"{queue.name} is in use")
@@ -472,7 +476,7 @@ class QpidSession:
         arguments = command.arguments if isinstance(command, c.ExchangeBind) else None
         return Binding(
             self._vhost.exchange(self._not_default(command.exchange)).name,
-            self._queue(command.queue).name,
+            self._own_queue(command.queue).name,
             key=command.binding_key or "",
             arguments=tuple(sorted((arguments or {}).items())),
         )

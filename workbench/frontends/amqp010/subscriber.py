@@ -72,9 +72,9 @@ class Subscriber(PlainConsumer):
 
     def cancel(self) -> None:
         """Nothing more is sent; what is held may still be accepted."""
+        self._end_flush()
         self.cancelled = True
-        self.credit_changed()
-        self._leave_if_empty()
+        self.queue.cancel(self.name, self._leave_if_empty)
 
     def leave(self) -> None:
         """The session is gone: what is held goes back."""
@@ -96,7 +96,7 @@ class Subscriber(PlainConsumer):
     def can_take(self) -> bool:
         """Whether the next message could be sent now, by octets too."""
         credit = self.subscription.credit
-        if self.cancelled or not self._owner.takes():
+        if not self._owner.takes():
             return False
         if credit.octets.unlimited:
             return True
@@ -123,11 +123,10 @@ class Subscriber(PlainConsumer):
 
     def _credit(self) -> Credit:
         credit = self.subscription.credit
-        count = 0 if self.cancelled else credit.messages.remaining
         return Credit(
             consumer=self.name,
             delivery_count=self._delivery_count,
-            link_credit=min(count, UNLIMITED),
+            link_credit=min(credit.messages.remaining, UNLIMITED),
         )
 
     def _look_at_flush(self) -> None:
@@ -143,5 +142,4 @@ class Subscriber(PlainConsumer):
 
     def _leave_if_empty(self) -> None:
         if self.cancelled and not self.held:
-            self.queue.detach(self.name)
             self._owner.left(self)

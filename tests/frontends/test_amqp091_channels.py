@@ -845,6 +845,42 @@ def test_a_shared_prefetch_limits_the_channel_s_consumers_together() -> None:
     assert refusal(client)[:2] == ("connection", 540)
 
 
+@pytest.mark.parametrize("preset", [RMQ355, RMQ384, RMQ40], ids=lambda one: one.name)
+@pytest.mark.parametrize(
+    ("asked", "came", "told"),
+    [
+        ([(2, False), (5, True)], 2, (2, 2)),
+        ([(5, False), (2, True)], 2, (2, 2)),
+        ([(5, True), (2, False)], 2, (2, 2)),
+        ([(0, False), (3, True)], 3, (3, 3)),
+    ],
+)
+def test_a_consumer_s_own_prefetch_holds_beside_the_shared_one(preset, asked, came, told) -> None:
+    """A later one that is not global ends the shared one: `rabbit_channel.erl`; so is 3.10.8."""
+    rig, client, channel = ready(40, preset)
+    do(rig, channel, *[BasicQos(prefetch_count=most, global_=shared) for most, shared in asked])
+    consume(rig, channel, "a")
+    assert len(client.bodies) == came
+    for counters in (client.amqp.channels[1].counters, rig.ends["c1"].amqp.channels[1].counters):
+        assert tuple(counters.ledger("a").values()) == told
+
+
+@pytest.mark.parametrize("preset", [RMQ355, RMQ384, RMQ40], ids=lambda one: one.name)
+def test_what_a_get_holds_counts_for_a_shared_prefetch_that_is_set_later(preset) -> None:
+    """And goes on to, acknowledged or not: `rabbit_limiter.erl`; measured on 3.10.8."""
+    rig, client, channel = ready(40, preset)
+    do(rig, channel, BasicGet(queue="q"), BasicQos(prefetch_count=2, global_=True))
+    consume(rig, channel, "a")
+    assert len(client.bodies) == 2
+    do(rig, channel, BasicAck(delivery_tag=1))
+    assert len(client.bodies) == 2
+    do(rig, channel, BasicAck(delivery_tag=2))
+    assert len(client.bodies) == 3
+    do(rig, channel, BasicQos(prefetch_count=0, global_=False))
+    do(rig, channel, BasicQos(prefetch_count=2, global_=True))
+    assert len(client.bodies) == 40
+
+
 @KINDS
 def test_a_shared_prefetch_is_taken_for_a_private_one_by_4_3(arguments) -> None:
     """Answered, and then applied per consumer: 5 + 5, measured on 4.3.6."""

@@ -145,7 +145,8 @@ class ChannelCounters:
 
         Returns:
             `prefetch_count` and `unacknowledged`: the consumer's limit and its deliveries, or the
-            channel's: the shared limit, or the one for the next consumer. `published` and
+            channel's: the shared limit, or the one for the next consumer. Of a consumer that both
+            hold, the one that leaves it less. `published` and
             `confirmed` of a channel in confirm mode.
         """
         found = self._consumer(consumer)
@@ -153,9 +154,11 @@ class ChannelCounters:
             limit, unacked = found.prefetch_count, found.unacked
         else:  # one that begins, or is gone, has nothing, whatever its channel has
             limit, unacked = self.prefetch_count, self._counted if consumer is None else 0
+        shared = self.prefetch_shared
+        own = limit and found is not None and limit - unacked < shared - self._counted
         ledger: Ledger = {
-            "prefetch_count": self.prefetch_shared or limit,
-            "unacknowledged": self._counted if self.prefetch_shared else unacked,
+            "prefetch_count": limit if own else shared or limit,
+            "unacknowledged": self._counted if shared and not own else unacked,
         }
         if self.confirming:
             ledger["published"] = self.published

@@ -504,6 +504,8 @@ class ChannelProcess:
                 ReplyCode.NOT_IMPLEMENTED, f"prefetch_size!=0 ({method.prefetch_size})"
             )
         if rule == "channel" or (method.global_ and self._preset.shared_prefetch):
+            if not self._shared:  # what a get holds counts too, and is never taken off
+                self._counted = len(self._unacked)
             self._shared = counters.prefetch_shared = method.prefetch_count
         else:
             self._shared = 0
@@ -578,7 +580,7 @@ class ChannelProcess:
         self._consumers[tag] = consumer
         self._reached[queue] = None
         unlimited = QUORUM_PREFETCH if queue.arguments.queue_type == QUORUM else NO_LIMIT
-        limit = 0 if method.no_ack or self._shared else self._prefetch
+        limit = 0 if method.no_ack else self._prefetch
         queue.attach(
             name,
             consumer,

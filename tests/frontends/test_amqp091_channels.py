@@ -517,6 +517,23 @@ def test_a_mandatory_message_without_a_queue_comes_back_before_its_confirm() -> 
     assert channel.counters.unconfirmed == {}
 
 
+def test_what_no_queue_gets_is_confirmed_before_the_channel_goes_on() -> None:
+    """One ack for each, behind its return; measured on 3.10.8 with one segment."""
+    rig = Rig091()
+    client, channel = rig.channel()
+    do(rig, channel, ConfirmSelect())
+    before = len(said(rig))
+    for mandatory in (True, False, True):
+        channel.publish("", "nowhere", b"m", mandatory=mandatory)
+    channel.send(BasicQos())
+    rig.rest()
+    assert client.confirms == [("ack", 1, False), ("ack", 2, False), ("ack", 3, False)]
+    assert [one for one in said(rig)[before:] if not one.startswith("content")] == [
+        "basic.return 312", "basic.ack", "basic.ack", "basic.return 312", "basic.ack",
+        "basic.qos-ok",
+    ]  # fmt: skip
+
+
 @pytest.mark.parametrize(
     ("publish", "properties", "scope", "code", "text"),
     [

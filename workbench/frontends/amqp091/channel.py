@@ -374,6 +374,8 @@ class ChannelProcess:
         origin = Origin(exchange=method.exchange, routing_keys=keys)
         at_once = method.immediate
         vhost.publish(queues, message, origin, done, via=self.process, at_once=at_once)
+        if not queues:  # no queue's word is waited for
+            self._confirms.tell()
 
     def _immediate(
         self,

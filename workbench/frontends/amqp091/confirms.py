@@ -37,11 +37,14 @@ class Confirms:
         """What has become of a message: told soon, with others."""
         self._unconfirmed.pop(number, None)
         if not self._acks and not self._nacks:
-            self._soon(self._tell)
+            self._soon(self.tell)
         (self._nacks if type(outcome) is Refused else self._acks).append(number)
 
-    def _tell(self) -> None:
-        """Tell what has been confirmed, then what was refused (`send_confirms_and_nacks`)."""
+    def tell(self) -> None:
+        """Tell what has been confirmed, then what was refused (`send_confirms_and_nacks`).
+
+        A channel does so whenever it has obeyed a method (`next_state`).
+        """
         acks, nacks = sorted(self._acks), sorted(self._nacks)
         self._acks, self._nacks = [], []
         if len(acks) == 1:  # of a nack alone RabbitMQ says `multiple`

@@ -346,15 +346,15 @@ def test_a_file_that_was_replaced_is_read_again(tmp_path: Path) -> None:
     assert cut(tmp_path, 29, around=1).last_seq == len(rows) - 1
 
 
-def many_connections(count: int) -> list[Row]:
-    """So many connections in one run, each a while after the one before."""
-    alone = rows_of("credit")
+def many_connections(name: str, count: int) -> list[Row]:
+    """A scenario so many times in one run, on its own connections, each a while after the last."""
+    alone = rows_of(name)
     tall = 1 + max(row.frame_id or 0 for row in alone)
     copies = [
         dataclasses.replace(
             row,
             t_us=row.t_us + 700 * number,
-            connection=row.connection and f"c{number + 1}",
+            connection=row.connection and f"{row.connection}.{number + 1}",
             frame_id=row.frame_id and row.frame_id + number * tall,
         )
         for number in range(count)
@@ -365,33 +365,37 @@ def many_connections(count: int) -> list[Row]:
 
 
 @pytest.fixture
-def many(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Path, list[Row]]:
-    """A trace of more links than a picture shows, and its rows."""
+def many(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
+) -> tuple[Path, list[Row]]:
+    """A trace of more links than a picture shows, or of as many channels, and its rows."""
     monkeypatch.setattr(cutting, "WARM_ROWS", 5)
-    rows = many_connections(cutting.MANY_LINKS + 20)
+    rows = many_connections(request.param, cutting.MANY_LINES + 20)
     return written(tmp_path, rows, 150), rows
 
 
-def test_of_many_links_only_what_the_rows_are_of_is_followed_and_all_of_that(
+@pytest.mark.parametrize("many", ["credit", "prefetch", "qpid"], indirect=True)
+def test_of_many_lines_only_what_the_rows_are_of_is_followed_and_all_of_that(
     many: tuple[Path, list[Row]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Thousands of connections need not be folded to show one, and it is shown as if they were."""
     path, rows = many
     followed = {seq: cut(path, seq, around=4) for seq in cuts_of(len(rows), 4)}
     scenes = {seq: scene_of(found) for seq, found in followed.items()}
-    monkeypatch.setattr(cutting, "MANY_LINKS", len(rows))
+    monkeypatch.setattr(cutting, "MANY_LINES", len(rows))
     cutting._kept.cache_clear()
     for seq, found in followed.items():
         whole = cut(path, seq, around=4)
         assert scenes[seq] == scene_of(whole), seq
         assert found.explanations == whole.explanations
-        assert found.earlier.links == whole.earlier.links
+        assert found.earlier.lines == whole.earlier.lines
     last = followed[len(rows) - 1]
     there = {scope.connection for _, scope in last.start.ledgers}
-    assert len(last.earlier.links) > 70
+    assert len(last.earlier.lines) > 70
     assert there <= {row.connection for row in rows[last.seq - 9 :]} | {None}
 
 
+@pytest.mark.parametrize("many", ["credit"], indirect=True)
 def test_the_link_of_an_answer_is_followed_where_no_row_is_of_it(
     many: tuple[Path, list[Row]],
 ) -> None:

@@ -276,6 +276,26 @@ def test_of_very_many_links_only_those_of_the_slice_are_shown(tmp_path: Path) ->
     assert credit[0] == state.ledgers["broker", link]["link_credit"]
 
 
+def test_of_very_many_channels_only_those_of_the_slice_are_shown(tmp_path: Path) -> None:
+    """AMQP 0-9-1 has no links: its page listed every channel there was."""
+    played = run("prefetch", "rmq4.3").rows
+    rows = [
+        dataclasses.replace(
+            row, run="many", seq=n * len(played) + row.seq, t_us=n * 10**6 + row.t_us,
+            connection=row.connection and f"c{n}",
+            frame_id=None if row.frame_id is None else n * 1000 + row.frame_id,
+        )
+        for n in range(70)
+        for row in played
+    ]  # fmt: skip
+    path = tmp_path / "many.parquet"
+    files.write(path, rows)
+    widget = open_row({"run": "many", "seq": rows[-9].seq}, path, around=20)
+    doc = scene_of(widget)
+    assert len(doc["links"]) <= 2
+    assert "68 channels or sessions of which no row is here left out" in doc["idea"]
+
+
 @pytest.mark.parametrize(
     ("application", "kind", "drawn"),
     [

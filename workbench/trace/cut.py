@@ -3,8 +3,8 @@
 Row groups that cannot hold the rows are not read: their statistics of `run` and `seq` tell. The
 state before the rows is found by column (`before`), from a kept copy of an earlier one where
 there is one; a short stretch right before the rows is told row by row, so that the words about
-frames that were then in flight are whole. Of very many links only the connections of the rows are
-followed: a picture has no room for the others.
+frames that were then in flight are whole. Of very many links or channels only the connections of
+the rows are followed: a picture has no room for the others.
 """
 
 from __future__ import annotations
@@ -19,16 +19,16 @@ from typing import TYPE_CHECKING, Any
 
 from .explain import Explainer, Explanation
 from .files import TraceFileError, trace_files
-from .fold import ABOUT, Fold, Scope, State, link_scope
+from .fold import ABOUT, Fold, Scope, State, drawn_lines, line_scope, link_scope
 from .gates import GATE_EVENTS, Gates
-from .schema import RECEIVED, SENT, Row, few
+from .schema import LINK, RECEIVED, SENT, Row, few
 
 if TYPE_CHECKING:
     from .before import Before
     from .pieces import Pieces
 
 __all__ = [
-    "AROUND", "MANY_LINKS", "Cut", "Earlier", "Following", "StepError", "cut", "cut_rows",
+    "AROUND", "MANY_LINES", "Cut", "Earlier", "Following", "StepError", "cut", "cut_rows",
     "pieces_of", "place_of", "run_of",
 ]  # fmt: skip
 
@@ -43,9 +43,10 @@ KEEP_EVERY = 1_000_000
 """A copy of the fold is kept every so many rows: 10 million rows take some seconds to fold, and a
 person opens one row of a trace after the other."""
 TRACES_KEPT = 4
-MANY_LINKS = 60
-"""Of a run with more links than these only the connections are followed that the rows are of: to
-fold what thousands of others knew takes seconds, and is not shown."""
+MANY_LINES = 60
+"""Of a run with more links, or channels and sessions without any, than these only the connections
+are followed that the rows are of: to fold what thousands of others knew takes seconds, and is not
+shown."""
 
 
 class StepError(TraceFileError):
@@ -58,7 +59,8 @@ class Earlier:
 
     Attributes:
         ends: by connection and peer, the vantage that logs there.
-        links: links seen before the slice, in order of appearance.
+        lines: links seen before the slice, and sessions without any (`drawn_lines`), in order of
+            appearance.
         sources: by vantage and scope, where the counters come from (`ledger_source`).
         flying: the rows with which frames in flight were sent, as far as they are at hand.
         blocking: the rows that began what blocks a sender still and no counter tells: an alarm,
@@ -67,7 +69,7 @@ class Earlier:
     """
 
     ends: Mapping[tuple[str | None, str], str] = field(default_factory=dict)
-    links: Sequence[Scope] = ()
+    lines: Sequence[Scope] = ()
     sources: Mapping[tuple[str, Scope], str] = field(default_factory=dict)
     flying: Sequence[Row] = ()
     blocking: Sequence[Row] = ()
@@ -84,7 +86,7 @@ class Cut:
         seq: the row they surround.
         rows: in order; that row is among them.
         start: the state just before the first of them, as a replay from the beginning gives it; of
-            more than `MANY_LINKS` links, without the connections that no row here is of.
+            more than `MANY_LINES`, without the connections that no row here is of.
         earlier: what else is shown of the rows before.
         explanations: one for each row, as a replay gives them.
         first_seq: of the run's first row.
@@ -157,10 +159,11 @@ def cut(
         seq = next((row.seq for row in rows if row.seq >= first), seq)
     if all(row.seq != seq for row in rows):
         raise StepError(f"{path}: row {seq} is missing in run {name}: rows were lost there")
-    links = pieces.links(name, first)
+    lines = pieces.lines(name, first)
+    links = [line for line in lines if line.group == LINK]
     link = _named(about or {}, [*links, *filter(None, map(link_scope, rows))])
     near = None
-    if len(links) > MANY_LINKS:
+    if len(lines) > MANY_LINES:
         near = frozenset({row.connection for row in rows} | {link and link.connection, None})
     folding = _folded(pieces, kept.setdefault((name, near), []), name, warm, near)
     explainer = Explainer(folding.state(), folding.memory(links))
@@ -171,7 +174,7 @@ def cut(
     start = explainer.state()
     shown = rows[len(before) :]
     earlier = _earlier(
-        folding, links, _flying(pieces, name, start, before),
+        folding, lines, _flying(pieces, name, start, before),
         _gates(pieces, folding, name, first, near),
     )  # fmt: skip
     return Cut(
@@ -212,7 +215,7 @@ class Following:
         self._run, self._first_seq = "", 0
         # What is so before the first row that is kept.
         self._folding, self._before = Fold(), Before()
-        self._links: dict[Scope, None] = {}
+        self._lines: dict[Scope, None] = {}
         self._gates: Gates | None = None
         self._sent: dict[int | None, Row] = {}
 
@@ -230,9 +233,9 @@ class Following:
         row, _ = self._rows.popleft()
         self._folding.apply(row)
         self._before.note(row)
-        link = link_scope(row)
-        if link is not None:
-            self._links.setdefault(link)
+        line = line_scope(row)
+        if line is not None:
+            self._lines.setdefault(line)
         if row.event == SENT:
             self._sent[row.frame_id] = row
         elif row.event == RECEIVED:
@@ -259,7 +262,9 @@ class Following:
             raise StepError(f"row {seq} is not among these rows; legal: {legal}")
         start = self._folding.state()
         flying = [self._sent[number] for number in start.in_flight]
-        earlier = _earlier(self._before, [*self._links], flying, copy.deepcopy(self._gates))
+        earlier = _earlier(
+            self._before, drawn_lines(self._lines), flying, copy.deepcopy(self._gates)
+        )
         return Cut(
             path=name, run=self._run, seq=last if seq is None else seq, rows=rows, start=start,
             earlier=earlier, explanations=[told for _, told in self._rows],
@@ -342,10 +347,10 @@ def _folded(
 
 
 def _earlier(
-    before: Before, links: Sequence[Scope], flying: Sequence[Row], gates: Gates | None
+    before: Before, lines: Sequence[Scope], flying: Sequence[Row], gates: Gates | None
 ) -> Earlier:
     return Earlier(
-        ends=dict(before.ends), links=tuple(links), sources=dict(before.sources),
+        ends=dict(before.ends), lines=tuple(lines), sources=dict(before.sources),
         flying=flying, blocking=tuple(before.blocking.values()), gates=gates,
     )  # fmt: skip
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -80,6 +81,20 @@ def link_scope(row: Row) -> Scope | None:
     if row.link is None:
         return None
     return Scope(LINK, row.connection, row.session, row.link, row.link_sender, row.attach_no)
+
+
+def line_scope(row: Row) -> Scope | None:
+    """What has a line in a picture: the link that a row concerns; of none, its session."""
+    if row.link is not None or row.session is None:
+        return link_scope(row)
+    return Scope(SESSION, row.connection, row.session)
+
+
+def drawn_lines(lines: Iterable[Scope]) -> list[Scope]:
+    """Links, and sessions that have none: those of AMQP 0-9-1, of publishers over 0-10."""
+    lines = list(lines)
+    serving = {line[1:3] for line in lines if line.group == LINK}
+    return [line for line in lines if line.group == LINK or line[1:3] not in serving]
 
 
 def session_scope(row: Row) -> Scope | None:

@@ -13,8 +13,8 @@ import pyarrow.compute as pc
 
 from .before import COLUMNS, TEXTS
 from .files import TraceFileError, batches, from_table, open_file
-from .fold import ABOUT, Scope
-from .schema import COLUMN_NAMES, FRAME_EVENTS, LINK, Row, fitted
+from .fold import ABOUT, Scope, drawn_lines
+from .schema import COLUMN_NAMES, FRAME_EVENTS, LINK, SESSION, Row, fitted
 
 __all__ = ["Pieces"]
 
@@ -67,7 +67,7 @@ class Pieces:
         if not self.pieces:
             raise TraceFileError(f"{path}: holds no rows: an empty trace")
         self._bounds: dict[str, tuple[int, int]] = {}
-        self._links: dict[str, tuple[int, dict[Scope, int]]] = {}
+        self._lines: dict[str, tuple[int, dict[Scope, int]]] = {}
         self._there: dict[_Piece, frozenset[str | None]] = {}
 
     def has(self, run: str) -> bool:
@@ -103,22 +103,24 @@ class Pieces:
                     found |= dict.fromkeys(pc.unique(batch.column(0)).to_pylist())
         return list(found)
 
-    def links(self, run: str, end: int) -> list[Scope]:
-        """The links that the run's rows before `end` are of, in order of appearance.
+    def lines(self, run: str, end: int) -> list[Scope]:
+        """What has a line of its own (`drawn_lines`) before `end`, in order of appearance.
 
         Raises:
             TraceFileError: a file is damaged or gone, or the rows are not in order.
         """
-        read, found = self._links.get(run, (0, {}))
+        read, found = self._lines.get(run, (0, {}))
         for batch in self.chosen(run, read, end, ("run", "seq", *ABOUT)):
-            rows = batch.filter(pc.is_valid(batch.column("link")))
+            told = (pc.is_valid(batch.column(name)) for name in ("session", "link"))
+            rows = batch.filter(pc.or_(*told))
             texts = {name: _texts(rows.column(name)) for name in (*ABOUT, "seq")}
             first = pa.table(texts).group_by(list(ABOUT), use_threads=False)
             for row in first.aggregate([("seq", "min")]).sort_by("seq_min").to_pylist():
                 seq = row.pop("seq_min")
-                found.setdefault(Scope(LINK, **row), seq)
-        self._links[run] = max(read, end), found
-        return [link for link, seq in found.items() if seq < end]
+                group = SESSION if row["link"] is None else LINK
+                found.setdefault(Scope(group, **row), seq)
+        self._lines[run] = max(read, end), found
+        return drawn_lines(line for line, seq in found.items() if seq < end)
 
     def batches(
         self, run: str, first: int, end: int, near: Set[str | None] | None = None

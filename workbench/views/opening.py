@@ -9,10 +9,11 @@ from typing import Any
 from urllib.parse import unquote, urlparse
 
 from workbench.languages import capital
-from workbench.trace.cut import AROUND, MANY_LINKS, Cut
+from workbench.trace.cut import AROUND, MANY_LINES, Cut
 from workbench.trace.files import TraceFileError
-from workbench.trace.fold import Scope, State, link_scope
+from workbench.trace.fold import Scope, State, line_scope, link_scope
 from workbench.trace.naming import SIDES, cut_row, plain, side_of
+from workbench.trace.schema import LINK
 
 from .scene import scene
 from .stage_widget import StageWidget
@@ -77,6 +78,7 @@ def told(cut: Cut, note: str = "") -> tuple[Cut, str]:
     whole, cut = cut, _spoken(cut)
     alone = cut is not whole
     cut, left_out = _near(cut)
+    links = sum(line.group == LINK for line in left_out)
     notes = [note]
     if not whole.whole:
         first, last = whole.rows[0].seq, whole.rows[-1].seq
@@ -86,8 +88,10 @@ def told(cut: Cut, note: str = "") -> tuple[Cut, str]:
             notes += [say("opened.before")]
     if alone:
         notes += [say("opened.alone", connection=cut.row.connection)]
-    if left_out:
-        notes += [say("opened.left-out", n=left_out)]
+    if links:
+        notes += [say("opened.left-out", n=links)]
+    if links < len(left_out):
+        notes += [say("opened.left-out-sessions", n=len(left_out) - links)]
     words = "; ".join(filter(None, notes))
     return cut, f"{capital(words)}." if words else ""
 
@@ -110,7 +114,7 @@ def _spoken(cut: Cut) -> Cut:
         return cut
     mine = {about, None}
     kept = [place for place, row in enumerate(cut.rows) if row.connection in mine]
-    links = [link for link in cut.earlier.links if link.connection == about]
+    lines = [line for line in cut.earlier.lines if line.connection == about]
     return replace(
         cut,
         rows=[cut.rows[place] for place in kept],
@@ -118,7 +122,7 @@ def _spoken(cut: Cut) -> Cut:
         start=_part(cut.start, lambda scope: scope.connection in mine, mine),
         earlier=replace(
             cut.earlier,
-            links=links,
+            lines=lines,
             ends={end: name for end, name in cut.earlier.ends.items() if end[0] == about},
             flying=[row for row in cut.earlier.flying if row.connection == about],
         ),
@@ -139,23 +143,23 @@ def _part(start: State, near: Callable[[Scope], bool], connections: Set[str | No
     )
 
 
-def _near(cut: Cut) -> tuple[Cut, int]:
-    """Without the links that no row here is about, if they are very many; and how many they are.
+def _near(cut: Cut) -> tuple[Cut, list[Scope]]:
+    """Without the lines that no row here is about, if they are very many; and those lines.
 
-    A page that lists thousands of links is slow and of no use.
+    A page that lists thousands of them is slow and of no use.
     """
-    if len(cut.earlier.links) <= MANY_LINKS:
-        return cut, 0
-    here = {*map(link_scope, cut.rows), cut.link}
+    if len(cut.earlier.lines) <= MANY_LINES:
+        return cut, []
+    here = {*map(line_scope, cut.rows), cut.link}
     connections = {row.connection for row in cut.rows} | {cut.link and cut.link.connection, None}
 
     def near(scope: Scope) -> bool:
-        return scope in here if scope.group == "link" else scope.connection in connections
+        return scope in here if scope.group == LINK else scope.connection in connections
 
-    links = tuple(link for link in cut.earlier.links if link in here)
+    lines = tuple(line for line in cut.earlier.lines if line in here)
     ends = {end: name for end, name in cut.earlier.ends.items() if end[0] in connections}
-    earlier = replace(cut.earlier, links=links, ends=ends)
-    left_out = len(cut.earlier.links) - len(links)
+    earlier = replace(cut.earlier, lines=lines, ends=ends)
+    left_out = [line for line in cut.earlier.lines if line not in here]
     return replace(cut, start=_part(cut.start, near, connections), earlier=earlier), left_out
 
 

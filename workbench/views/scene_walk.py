@@ -291,7 +291,7 @@ class Walk:
         self.times = times_ms(self.rows)
         before = flying_before(self.rows, start, earlier, self.gates, self.gate)
         self.flights = flights(self.rows, self.times, before, deepcopy(self.gates), self.gate)
-        told = [link for link in earlier.links if link.link_sender in (CLIENT, BROKER)]
+        told = [line for line in earlier.lines if line.link_sender in (CLIENT, BROKER)]
         self.links = list(dict.fromkeys([*told, *links_of(self.rows)]))
         self.begins = first_frames(self.rows)
         self.ends = dict(earlier.ends)

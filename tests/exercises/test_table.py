@@ -38,6 +38,13 @@ def test_the_name_of_a_method_goes_on_in_the_next_line_of_a_narrow_page():
     assert f"<td{LEFT}>connection.<wbr>blocked, 0.4</td><td>1.5</td>" in page
 
 
+def test_a_time_never_leaves_its_unit_to_the_next_line():
+    """In a narrow page `(60 s)` stood in two lines; words may part where they did."""
+    page = shown(("setting", "legal"), ("work", "0 to 60000000 µs (60 s)"), ("rest", "4 senders"))
+    assert "0 to 60000000&nbsp;µs (60&nbsp;s)" in page
+    assert "4 senders" in page
+
+
 def test_the_texts_of_every_table_are_asked_for_and_no_others():
     """A text that nobody asks for is dead; to ask for one that is not there is an error."""
     sources = [path.read_text("utf-8") for path in (REPO / "workbench").rglob("*.py")]

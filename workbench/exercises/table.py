@@ -121,8 +121,9 @@ def tables(*several: Table | Tabled) -> Tables:
 
 
 def _breakable(cell: str) -> str:
-    """As HTML; in a narrow page the name of a method goes on in the next line, after its dot."""
-    return re.sub(r"(?<=[a-z])\.(?=[a-z])", ".<wbr>", html.escape(cell))
+    """As HTML: where a line is full a method's name may part after its dot, a time never."""
+    told = re.sub(r"(?<=[a-z])\.(?=[a-z])", ".<wbr>", html.escape(cell))
+    return re.sub(r"(?<=\d) (?=(?:µs|ms|s|min)\b)", "&nbsp;", told)
 
 
 def _side(column: Iterable[str]) -> str:

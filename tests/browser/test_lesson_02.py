@@ -104,7 +104,7 @@ def test_the_race_in_the_browser(lab_page, pictures):
     act(root, "transfer")
     shows(root, "5", "5")
     root.get_by_role("button", name="branch 2: send transfer").click()
-    root.get_by_text("You acted: send transfer").wait_for()
+    root.get_by_text("Action: send transfer").wait_for()
     root.focus()
     lesson.page.keyboard.press("End")
     act(root, "transfer")

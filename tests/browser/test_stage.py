@@ -949,6 +949,23 @@ def test_a_number_that_is_none_is_sent_as_it_is(opened):
     assert [one["value"] for one in sent(page)] == [None, 2.5]
 
 
+def test_what_is_refused_in_the_list_of_acts_is_told_in_its_row(opened):
+    """A note that lay over the list hid the label below."""
+    page = opened("credit")
+    page.locator(".wst").focus()
+    page.keyboard.press("a")
+    rows = page.locator(".wst-acts .act")
+    for tried in (rows.first, rows.last):
+        tried.get_by_role("button").first.click()
+        reply(page, {"type": "illegal", "act": "grant", "why": "legal: 0 to 4294967295 messages"})
+        told = page.get_by_role("alert")
+        assert told.inner_text() == "legal: 0 to 4294967295 messages"
+        assert tried.get_by_role("alert").count() == 1
+        box, sheet = told.bounding_box(), page.locator(".wst-sheet").bounding_box()
+        assert sheet["y"] <= box["y"]
+        assert box["y"] + box["height"] <= sheet["y"] + sheet["height"]
+
+
 def test_what_is_opened_has_the_focus_and_gives_it_back(opened):
     """By key or by button; and nobody goes on behind the help, which lies over everything."""
     page = opened("credit")
@@ -1378,7 +1395,7 @@ def test_what_the_widget_tells_of_its_place_never_leads_it_back(opened):
         json.dumps({"type": "branch", "branch": grown}),
     )
     assert told == 1  # before the picture is drawn, which a page that is not looked at may not be
-    page.locator(".wst-strip").get_by_text("You acted: credit 4").wait_for()
+    page.locator(".wst-strip").get_by_text("Action: credit 4").wait_for()
     page.clock.run_for(30_000)
     page.wait_for_selector(f"body[data-saved='1 {grown['keeps'] + 1}']")
     assert sentence(page) == "It ends."

@@ -1106,7 +1106,7 @@ function strip(asked) {
       button2("rule", "✕", { "data-arg": "", "aria-label": phrase("one-rule-only"), class: "wst-btn bare" })
     );
   }
-  if (branch.id) return row("branch", "", tag(phrase("branch", { number: branch.id })), h("div", { class: "wst-q" }, phrases("you-acted", { act: h("b", {}, branch.label) })), compared(rules), button2("branch", phrase("back-to-given"), { "data-arg": "0" }));
+  if (branch.id) return row("branch", "", tag(phrase("branch", { number: branch.id })), h("div", { class: "wst-q" }, phrases("acted", { act: h("b", {}, branch.label) })), compared(rules), button2("branch", phrase("back-to-given"), { "data-arg": "0" }));
   if (!question || asked.skipped) return row("idea", "", tag(phrase("picture")), h("div", { class: "wst-q", role: "status" }, scene.idea), compared(rules), question && asked.skipped && button2("again", phrase("answer")));
   if (answer === null) {
     const other = question.free && asked.picked !== null && !question.options.some((one) => String(one) === String(asked.picked)) ? asked.picked : "";
@@ -1269,16 +1269,16 @@ function actRow(view, drawn, width) {
   }
   return row2;
 }
-function actList(view, why) {
+function actList(view, why, said2) {
   const rows2 = [];
-  const off = (act) => view.state.off?.[act.id] ?? why, note = (act) => off(act) && h("small", {}, off(act));
+  const off = (act) => view.state.off?.[act.id] ?? why, note = (act, row2 = act.id) => said2?.row === row2 ? h("small", { key: "said", role: "alert" }, said2.text) : off(act) && h("small", {}, off(act));
   for (const act of view.scene.acts ?? []) {
     if (act.kind === "frame") continue;
     const where = partyOf(view, act), text = act.kind === "text", set = isSet(act), name = nameNow(view, act);
     const now = view.preview[act.id] ?? standsAt(view, act);
     rows2.push(h(
       "div",
-      { key: act.id, class: "act" },
+      { key: act.id, class: "act", "data-row": act.id },
       h("label", {}, where ? `${where}: ` : "", h("b", {}, name)),
       text && h("input", { type: "text", class: "words", "data-set": act.id, placeholder: act.hint ?? null, "aria-label": act.name }),
       set && !text && h("input", { type: "number", min: act.min ?? 0, max: act.limit ?? 1e9, "data-set": act.id, value: now, "aria-label": act.unit ? `${act.name}, ${act.unit}` : act.name }),
@@ -1290,7 +1290,7 @@ function actList(view, why) {
   const flights = view.flying.filter((one) => !one.lost);
   for (const { frame, held } of flights.slice(0, 40)) {
     const acts = actsOfFrame(view, frame, held);
-    if (acts.length) rows2.push(h("div", { key: frame.id, class: "act", "data-frame": frame.id }, h("label", {}, phrases(held ? "frame-held" : "frame-flying", { frame: h("b", {}, frame.name) })), acts.map((act) => h("button", { key: act.id, type: "button", class: "wst-btn", "data-do": act.id, "data-value": frame.id, "aria-disabled": off(act) ? "true" : null }, act.name)), acts.slice(0, 1).map(note)));
+    if (acts.length) rows2.push(h("div", { key: frame.id, class: "act", "data-row": frame.id, "data-frame": frame.id }, h("label", {}, phrases(held ? "frame-held" : "frame-flying", { frame: h("b", {}, frame.name) })), acts.map((act) => h("button", { key: act.id, type: "button", class: "wst-btn", "data-do": act.id, "data-value": frame.id, "aria-disabled": off(act) ? "true" : null }, act.name)), acts.slice(0, 1).map((act) => note(act, frame.id))));
   }
   return rows2.length ? h("div", { class: "wst-acts" }, why && h("p", {}, why), rows2) : h("p", {}, phrase("no-acts"));
 }
@@ -1746,17 +1746,19 @@ var Stage = class {
     clearTimeout(this.awaited);
     this.say(phrase("no-answer"), this.tried);
   }
-  /** Shows a note below an element, or over the picture, until the learner goes on. */
+  /** Shows a note in the row of the list of acts, below an element, or over the picture, until the learner goes on. */
   say(text, element = null) {
     const box = (element?.isConnected ? element : this.el).getBoundingClientRect(), own = this.el.getBoundingClientRect();
-    this.note = { text, x: box.left + box.width / 2 - own.left, y: element?.isConnected ? Math.max(60, box.bottom - own.top + 8) : 70 };
+    this.note = { text, row: element?.closest(".wst-acts .act")?.dataset.row ?? null, x: box.left + box.width / 2 - own.left, y: element?.isConnected ? Math.max(60, box.bottom - own.top + 8) : 70 };
     this.awaits = false;
     this.draw();
   }
   /** A note stands where it was said, as far as the whole of it is seen there. */
   placeNote() {
+    if (!this.note) return;
+    this.el.querySelector('.wst-acts [role="alert"]')?.scrollIntoView({ block: "nearest" });
     const shown = this.el.querySelector(".wst-note");
-    if (!shown || !this.note) return;
+    if (!shown) return;
     const most = (all, own) => Math.max(8, all - own - 8);
     shown.style.left = `${clamp(this.note.x - shown.offsetWidth / 2, 8, most(this.el.clientWidth, shown.offsetWidth))}px`;
     shown.style.top = `${clamp(this.note.y, 8, most(this.el.clientHeight, shown.offsetHeight))}px`;
@@ -2193,7 +2195,7 @@ var Stage = class {
     if (this.tab !== null) tree.push(h("div", { key: `sheet ${this.tab}`, class: "wst-sheet", role: "region", "aria-label": TABS[this.tab], tabindex: 0 }, this.sheet(view)));
     if (this.helps) tree.push(help(view));
     if (this.code) tree.push(shared(this.code));
-    if (this.note) tree.push(h("div", { key: "note", class: "wst-note", role: "alert" }, this.note.text));
+    if (this.note && !(this.tab === ACTS && this.note.row)) tree.push(h("div", { key: "note", class: "wst-note", role: "alert" }, this.note.text));
     tree.push(h("p", { key: "words", class: "wst-words" }, words));
     this.el.classList.toggle("tall", isTall(scene, view.W));
     this.el.classList.toggle("busy", this.awaits);
@@ -2215,7 +2217,7 @@ var Stage = class {
     if (tab === 2) return log(run.steps, logLines(run.steps, this.curtain, this.who), this.i, this.who, this.scrolled, this.zero);
     if (tab === 3) return counters(scene, view.state.counters ?? {});
     if (tab === 5) return form(scene.parameters ?? [], this.typed, this.wrong);
-    return actList(view, this.options.send && !this.asking ? null : this.barred(""));
+    return actList(view, this.options.send && !this.asking ? null : this.barred(""), this.note);
   }
   /** The log keeps the line of the step in sight, once for each step; scrolling is the learner's. */
   follow() {

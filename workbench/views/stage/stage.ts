@@ -7,7 +7,7 @@ import { FRAME_GAP, picture, wireLength } from "./layouts";
 import { patterns, standsAt, topOf, type View } from "./marks";
 import { flying, resolve, stepAt, type Run } from "./run";
 import { differs, isTall, strip, type Answer } from "./strip";
-import { ACTS, actList, actRow, counters, form, help, log, logLines, octets, rowOf, sequence, shared, TABS, wanted, type Code } from "./tabs";
+import { ACTS, actList, actRow, counters, form, help, log, logLines, octets, rowOf, sequence, shared, TABS, wanted, type Code, type Note } from "./tabs";
 import { transport, xToTime, type Time } from "./transport";
 import type { Act, Message, Reply, Scene, Step, Verdict } from "./types";
 import { phrase } from "./words";
@@ -70,7 +70,7 @@ export class Stage {
   private hasRow = false;
   private drag: Drag | null = null;
   private dragged = false;
-  private note: { text: string; x: number; y: number } | null = null;
+  private note: Note | null = null;
   private tried: Element | null = null;
   private awaited = 0;
   /** an act has been sent, and nothing has come of it yet */
@@ -323,18 +323,20 @@ export class Stage {
     this.say(phrase("no-answer"), this.tried);
   }
 
-  /** Shows a note below an element, or over the picture, until the learner goes on. */
+  /** Shows a note in the row of the list of acts, below an element, or over the picture, until the learner goes on. */
   say(text: string, element: Element | null = null): void {
     const box = (element?.isConnected ? element : this.el).getBoundingClientRect(), own = this.el.getBoundingClientRect();
-    this.note = { text, x: box.left + box.width / 2 - own.left, y: element?.isConnected ? Math.max(60, box.bottom - own.top + 8) : 70 };
+    this.note = { text, row: element?.closest<HTMLElement>(".wst-acts .act")?.dataset.row ?? null, x: box.left + box.width / 2 - own.left, y: element?.isConnected ? Math.max(60, box.bottom - own.top + 8) : 70 };
     this.awaits = false;
     this.draw();
   }
 
   /** A note stands where it was said, as far as the whole of it is seen there. */
   private placeNote(): void {
+    if (!this.note) return;
+    this.el.querySelector('.wst-acts [role="alert"]')?.scrollIntoView({ block: "nearest" });
     const shown = this.el.querySelector<HTMLElement>(".wst-note");
-    if (!shown || !this.note) return;
+    if (!shown) return;
     const most = (all: number, own: number) => Math.max(8, all - own - 8);
     shown.style.left = `${clamp(this.note.x - shown.offsetWidth / 2, 8, most(this.el.clientWidth, shown.offsetWidth))}px`;
     shown.style.top = `${clamp(this.note.y, 8, most(this.el.clientHeight, shown.offsetHeight))}px`;
@@ -636,7 +638,7 @@ export class Stage {
     if (this.tab !== null) tree.push(h("div", { key: `sheet ${this.tab}`, class: "wst-sheet", role: "region", "aria-label": TABS[this.tab], tabindex: 0 }, this.sheet(view)));
     if (this.helps) tree.push(help(view));
     if (this.code) tree.push(shared(this.code));
-    if (this.note) tree.push(h("div", { key: "note", class: "wst-note", role: "alert" }, this.note.text));
+    if (this.note && !(this.tab === ACTS && this.note.row)) tree.push(h("div", { key: "note", class: "wst-note", role: "alert" }, this.note.text));
     tree.push(h("p", { key: "words", class: "wst-words" }, words));
     this.el.classList.toggle("tall", isTall(scene, view.W));
     this.el.classList.toggle("busy", this.awaits);
@@ -661,7 +663,7 @@ export class Stage {
     if (tab === 2) return log(run.steps, logLines(run.steps, this.curtain, this.who), this.i, this.who, this.scrolled, this.zero);
     if (tab === 3) return counters(scene, view.state.counters ?? {});
     if (tab === 5) return form(scene.parameters ?? [], this.typed, this.wrong);
-    return actList(view, this.options.send && !this.asking ? null : this.barred(""));
+    return actList(view, this.options.send && !this.asking ? null : this.barred(""), this.note);
   }
 
   /** The log keeps the line of the step in sight, once for each step; scrolling is the learner's. */

@@ -33,7 +33,7 @@ export function strip(asked: Asked): VNode {
     return row("rules", words ? "wrong" : "", tag(phrase("two-rules")), h("div", { class: "wst-q", "aria-live": "polite" }, words ? h("b", {}, words) : phrase(scene.theirs ? "same-so-far-theirs" : "same-so-far")),
       h("select", { key: "rules", class: "wst-rules", "data-ui": "rules", "aria-label": phrase(scene.theirs ? "their-rule" : "your-rule") }, rules.map((one) => h("option", { key: one.id, value: one.id, selected: one.id === rule }, one.name))), button("rule", "✕", { "data-arg": "", "aria-label": phrase("one-rule-only"), class: "wst-btn bare" }));
   }
-  if (branch.id) return row("branch", "", tag(phrase("branch", { number: branch.id })), h("div", { class: "wst-q" }, phrases("you-acted", { act: h("b", {}, branch.label) })), compared(rules), button("branch", phrase("back-to-given"), { "data-arg": "0" }));
+  if (branch.id) return row("branch", "", tag(phrase("branch", { number: branch.id })), h("div", { class: "wst-q" }, phrases("acted", { act: h("b", {}, branch.label) })), compared(rules), button("branch", phrase("back-to-given"), { "data-arg": "0" }));
   if (!question || asked.skipped) return row("idea", "", tag(phrase("picture")), h("div", { class: "wst-q", role: "status" }, scene.idea), compared(rules), question && asked.skipped && button("again", phrase("answer")));
   if (answer === null) {
     const other = question.free && asked.picked !== null && !question.options.some((one) => String(one) === String(asked.picked)) ? asked.picked : "";

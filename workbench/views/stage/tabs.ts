@@ -137,21 +137,24 @@ export function actRow(view: View, drawn: VNode, width: number): VNode[] {
   return row;
 }
 
+/** What is said of something tried, and where: in a row of the list of acts, or at a place of the stage. */
+export interface Note { text: string; row: string | null; x: number; y: number }
+
 /** Every act as a row: what the picture offers by pointing is here by name. */
-export function actList(view: View, why: string | null): Kid {
+export function actList(view: View, why: string | null, said: Note | null): Kid {
   const rows: VNode[] = [];
-  const off = (act: Act) => view.state.off?.[act.id] ?? why, note = (act: Act) => off(act) && h("small", {}, off(act));
+  const off = (act: Act) => view.state.off?.[act.id] ?? why, note = (act: Act, row = act.id) => (said?.row === row ? h("small", { key: "said", role: "alert" }, said.text) : off(act) && h("small", {}, off(act)));
   for (const act of view.scene.acts ?? []) {
     if (act.kind === "frame") continue;
     const where = partyOf(view, act), text = act.kind === "text", set = isSet(act), name = nameNow(view, act);
     const now = view.preview[act.id] ?? standsAt(view, act);
-    rows.push(h("div", { key: act.id, class: "act" }, h("label", {}, where ? `${where}: ` : "", h("b", {}, name)),
+    rows.push(h("div", { key: act.id, class: "act", "data-row": act.id }, h("label", {}, where ? `${where}: ` : "", h("b", {}, name)),
       text && h("input", { type: "text", class: "words", "data-set": act.id, placeholder: act.hint ?? null, "aria-label": act.name }), set && !text && h("input", { type: "number", min: act.min ?? 0, max: act.limit ?? 1e9, "data-set": act.id, value: now, "aria-label": act.unit ? `${act.name}, ${act.unit}` : act.name }), set && act.unit && h("span", {}, act.unit), h("button", { type: "button", class: "wst-btn", "data-do": act.id, "aria-disabled": off(act) ? "true" : null, "aria-label": phrase(set ? "send-act" : "do-act", { act: name }) }, phrase(set ? "send" : "do")), note(act)));
   }
   const flights = view.flying.filter((one) => !one.lost);
   for (const { frame, held } of flights.slice(0, 40)) {
     const acts = actsOfFrame(view, frame, held);
-    if (acts.length) rows.push(h("div", { key: frame.id, class: "act", "data-frame": frame.id }, h("label", {}, phrases(held ? "frame-held" : "frame-flying", { frame: h("b", {}, frame.name) })), acts.map((act) => h("button", { key: act.id, type: "button", class: "wst-btn", "data-do": act.id, "data-value": frame.id, "aria-disabled": off(act) ? "true" : null }, act.name)), acts.slice(0, 1).map(note)));
+    if (acts.length) rows.push(h("div", { key: frame.id, class: "act", "data-row": frame.id, "data-frame": frame.id }, h("label", {}, phrases(held ? "frame-held" : "frame-flying", { frame: h("b", {}, frame.name) })), acts.map((act) => h("button", { key: act.id, type: "button", class: "wst-btn", "data-do": act.id, "data-value": frame.id, "aria-disabled": off(act) ? "true" : null }, act.name)), acts.slice(0, 1).map((act) => note(act, frame.id))));
   }
   return rows.length ? h("div", { class: "wst-acts" }, why && h("p", {}, why), rows) : h("p", {}, phrase("no-acts"));
 }

@@ -17,6 +17,7 @@ from workbench import import_capture
 from workbench.scenarios import run
 from workbench.scenarios.branches import Branches
 from workbench.trace.cut import cut_rows
+from workbench.trace.fold import link_scope
 from workbench.views import scene as scenes
 from workbench.views.scene_acts import parameter_docs
 from workbench.views.stage_page import stage_page
@@ -227,6 +228,25 @@ def test_time_formula_and_tabs_are_never_cut_off(opened, name, width):
     page = opened(name, width=width, reduced_motion="reduce")
     assert page.evaluate(CUT_OFF) == {}
     assert page.locator(".wst-line").bounding_box()["width"] > 100
+
+
+@pytest.mark.parametrize("width", [640, 720, 830])
+def test_what_a_window_holds_is_told_apart_from_whose_it_is(opened, width):
+    """A window that reaches beyond the line on the right, and nearly to the names on the left."""
+    rows = import_capture(CAPTURES / "rmq40_f_memory_alarm.pcapng").rows
+    scene = scenes.scene(cut_rows(rows, 14), link=link_scope(rows[14]))
+    page = opened(scene, width=width, reduced_motion="reduce")
+    page.evaluate("() => stage.set(14)")
+    names, told = (
+        page.locator("svg text").filter(has_text=words).evaluate_all(
+            "(all) => all.map((one) => one.getBoundingClientRect().toJSON())"
+        )
+        for words in ("sender", "room for 2048")
+    )  # fmt: skip
+    assert len(told) == 1
+    for name in names:
+        if abs(name["y"] - told[0]["y"]) < 10:
+            assert told[0]["left"] - name["right"] >= 6
 
 
 @pytest.mark.slow

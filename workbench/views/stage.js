@@ -437,7 +437,7 @@ function numberLine(view, line, top, height) {
   const state = view.state.lines?.[line.id] ?? {}, right = view.small ? 84 : 116;
   const rule = view.rule ? state.rules?.[view.rule] : void 0;
   const s = scale(view, line, state, right), y = rows(top, height, Boolean(rule), line.ends.length > 1 && line.style !== "units");
-  view.labels.take(0, top, NAMES - 14, top + height);
+  view.labels.take(0, top, NAMES - 4, top + height);
   const kids = [axis(view, line, s, y, state)], said2 = [];
   if (line.style === "units") kids.push(units(line, state, s, y));
   else if (s.cells) kids.push(deliveries(view, line, state, s, y, said2));
@@ -569,9 +569,9 @@ function theirs(view, line, state, s, y, rule) {
 function bracket(view, line, i, now, s, y, name) {
   const end = line.ends[i], up = i === 0, c = tone(end.role), [next, to, from = next] = now, a = s.X(from), b = s.X(to), top = up ? y.up + 4 : y.down, high = y.band, room = to - next;
   const edge = up ? y.axis : y.under, middle = top + high / 2 + 4.5, words = room > 0 || !up ? `${end.word ?? ""} ${Math.max(0, room)}`.trim() : phrase("full");
-  view.labels.take(a, top, b, top + high);
   view.labels.take(s.X(next) - 8, top, s.X(next) + 8, edge);
-  const spot = view.labels.place(words, 12, 650, [{ x: b + 12, y: middle, anchor: "start" }, { x: a - 12, y: middle, anchor: "end" }]);
+  const spot = view.labels.place(words, 12, 650, [{ x: b + 12, y: middle, anchor: "start" }, { x: a - 12, y: middle, anchor: "end" }, { x: (a + b) / 2, y: middle, anchor: "middle" }]);
+  view.labels.take(a, top, b, top + high);
   const hook = (x, d) => G({ class: "glide", style: at(x, 0) }, P(`M${d * 9} ${top}H${d * 1.5}V${top + high}H${d * 9}`, `f-none k-${c} w4`));
   return [G(
     { key: `end ${end.id}` },

@@ -89,7 +89,7 @@ export function numberLine(view: View, line: Line, top: number, height: number):
   const state = view.state.lines?.[line.id] ?? {}, right = view.small ? 84 : 116;
   const rule = view.rule ? state.rules?.[view.rule] : undefined;
   const s = scale(view, line, state, right), y = rows(top, height, Boolean(rule), line.ends.length > 1 && line.style !== "units");
-  view.labels.take(0, top, NAMES - 14, top + height);
+  view.labels.take(0, top, NAMES - 4, top + height);
   const kids: Kid[] = [axis(view, line, s, y, state)], said: Kid[] = [];
   if (line.style === "units") kids.push(units(line, state, s, y));
   else if (s.cells) kids.push(deliveries(view, line, state, s, y, said));
@@ -219,9 +219,10 @@ function theirs(view: View, line: Line, state: LineState, s: Scale, y: Rows, rul
 function bracket(view: View, line: Line, i: number, now: number[], s: Scale, y: Rows, name: string): [VNode, Kid] {
   const end = line.ends[i], up = i === 0, c = tone(end.role), [next, to, from = next] = now, a = s.X(from), b = s.X(to), top = up ? y.up + 4 : y.down, high = y.band, room = to - next;
   const edge = up ? y.axis : y.under, middle = top + high / 2 + 4.5, words = room > 0 || !up ? `${end.word ?? ""} ${Math.max(0, room)}`.trim() : phrase("full");
-  view.labels.take(a, top, b, top + high);
   view.labels.take(s.X(next) - 8, top, s.X(next) + 8, edge);
-  const spot = view.labels.place(words, 12, 650, [{ x: b + 12, y: middle, anchor: "start" }, { x: a - 12, y: middle, anchor: "end" }]);
+  // In the window where there is no room beside it.
+  const spot = view.labels.place(words, 12, 650, [{ x: b + 12, y: middle, anchor: "start" }, { x: a - 12, y: middle, anchor: "end" }, { x: (a + b) / 2, y: middle, anchor: "middle" }]);
+  view.labels.take(a, top, b, top + high);
   const hook = (x: number, d: number) => G({ class: "glide", style: at(x, 0) }, P(`M${d * 9} ${top}H${d * 1.5}V${top + high}H${d * 9}`, `f-none k-${c} w4`));
   return [G({ key: `end ${end.id}` }, T(NAMES - 10, middle, name, `end s12 b c-${c}`), R(a, top, b - a, high, `glide f-${c}soft`, { rx: 3 }), hook(a, 1), to <= s.high && hook(b, -1),
     G({ class: "glide", style: at(s.X(next), 0) }, P(up ? `M-7 ${edge - 13}h14l-7 13z` : `M-7 ${edge + 13}h14l-7 -13z`, `f-${c}`))), beside(`end ${end.id}`, spot, words, middle, c)];

@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import re
 import subprocess
 import sys
 import textwrap
@@ -107,6 +108,17 @@ def test_a_log_is_said_to_have_no_times_beside_what_is_told_of_them(log):
     assert first.endswith(f"; {words}")
     assert words in import_capture(log).report.text()
     assert not any(words in line for line in others)
+
+
+def test_waits_of_a_log_are_told_in_frames(log):
+    """Neither microseconds nor seconds stand in what is told of its links."""
+    looked = look(log)
+    told = "\n".join(looked.text())
+    above = told.split("The worst frame")[0]
+    assert re.search(r"\d frames? on c1/1 ", above)
+    assert "from row " in above
+    assert not re.search(r"\d (µs|ms|s|min)\b", above)
+    assert not re.search(r"\d (µs|ms|s|min)\b", looked._repr_html_().split("What was read")[0])
 
 
 def test_a_real_log_gives_every_frame_with_kind_and_direction(log):

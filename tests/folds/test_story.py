@@ -622,3 +622,85 @@ def test_a_broken_rule_is_named_with_its_clause_and_its_first_row():
         f"c1/1 {first.link}: the broker broke 2.6.12, delivery-id-order, once, first in row"
         in (told[0])
     )
+
+
+def set_back(rows, at, back_us):
+    """The same packets where the clock was set back before the packet of row `at`."""
+    raw, most, its = rows[0].t_raw_us, 0, []
+    for row in rows:
+        now = row.t_raw_us - (back_us if row.seq >= at else 0)
+        most = max(most, now - raw)
+        its.append(replace(row, t_raw_us=now, t_us=most))
+    return its
+
+
+@pytest.mark.parametrize("back_us", [900_000, 2_000_000])
+def test_of_a_wait_in_which_the_clock_went_back_nobody_says_how_long_it_was(back_us):
+    """Its number is that of a clock that stood still: by how much it is wrong no row tells."""
+    rows = import_capture(CAPTURES / "rmq43_b_consumer_credit.pcapng").rows
+    grants = [row.seq for row in rows if row.kind == "flow" and row.from_peer == "client"]
+    at_once, longest = story(rows), story(rows).worst[1]
+    its = set_back(rows, next(seq for seq in grants if seq > longest.seq), back_us)
+    told = story(its)
+    (link,), (brake,) = told.links, told.brakes
+    assert sum(not one.timed for one in link.intervals if one.stall) >= 1
+    assert told.worst[1].lasted_us < longest.lasted_us
+    assert (brake.stalls, brake.untimed >= 1) == (at_once.brakes[0].stalls, True)
+    assert brake.times(told.clock)[0].endswith(f", {brake.untimed} unknown")
+    assert "802 ms" not in " ".join((told.headline, link.advice, *link.more))
+    assert "% of its life" not in link.advice
+    (one,) = (one for one in link.intervals if one.stall and one.seq == longest.seq)
+    assert one.lasted(told.clock) == "an unknown time"
+
+
+def test_a_headline_says_so_where_the_clock_went_back_in_every_wait():
+    """There is a stall, and that is all that can be told of it."""
+    rows = import_capture(CAPTURES / "rmq43_b_consumer_credit.pcapng").rows
+    its = rows
+    for one in [one for one in story(rows).links[0].intervals if one.stall]:
+        its = set_back(its, one.seq + 1, 1_000_000)
+    told = story(its)
+    assert told.headline.startswith("The longest stall: an unknown time on c1/1 ")
+    assert "The capture's clock went back within it." in told.headline
+    assert told.brakes[0].times(told.clock) == ("unknown", "unknown")
+    assert "the longest wait, an unknown time, was for credit" in told.links[0].advice
+
+
+def test_of_answers_across_a_step_of_the_clock_no_time_is_told():
+    """The others' are told, and how many those were."""
+    rows = import_capture(CAPTURES / "amqp091" / "rmq43_b1_amqp091_memory_alarm.pcapng").rows
+    rows = [row for row in rows if row.connection == "c1"]
+    acks = [row.seq for row in rows if row.kind == "basic.ack"]
+    for one, words in ((True, "; of 1 the clock does not tell"), (False, "an unknown time")):
+        its = rows
+        for seq in acks[-1:] if one else acks:
+            its = set_back(its, seq, 6_000_000)
+        (channel,) = (
+            link for link in story(its).links
+            if link.key.link_sender == "client" and link.key.session
+        )  # fmt: skip
+        assert words in channel.more[0]
+
+
+def test_what_is_shorter_than_a_step_of_the_clock_is_told_so():
+    """A capture in whole milliseconds: `0 µs` and `5.0 ms` are more than it tells."""
+    rows = import_capture(CAPTURES / "amqp091" / "rmq43_b1_amqp091_memory_alarm.pcapng").rows
+    coarse = [
+        replace(row, t_us=row.t_us // 1000 * 1000, t_raw_us=row.t_raw_us // 1000 * 1000)
+        for row in rows
+    ]
+    (channel,) = (link for link in story(coarse).links if link.key.name == "c2/1 published")
+    assert channel.more[0] == "Confirmed after 1 ms typically, 4.0 s at most."
+    told = " ".join(text for link in story(coarse).links for text in (link.advice, *link.more))
+    assert "µs" not in told
+
+
+def test_what_the_headline_tells_as_the_longest_is_what_is_opened():
+    """A stall that is proved, and a wait that may be worse: the frame is that of the longer one."""
+    rows = import_capture(CAPTURES / "rmq43_f_memory_alarm.pcapng").rows
+    told = story(rows)
+    assert told.lasting[1].lasted_us > told.worst[1].lasted_us
+    assert told.opened == told.lasting
+    assert told.opened_as.endswith(", window closed for 4.8 s")
+    only = story([row for row in rows if row.connection == "c1"][:40])
+    assert only.opened == (only.lasting or only.worst)

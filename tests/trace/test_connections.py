@@ -83,4 +83,4 @@ def test_a_story_in_parts_is_the_story(rows, there, most):
     """Connections have only alarms in common, and those are in every part; in whatever order."""
     parts, whole = list(there.parts(most)), story(rows)
     for its in (parts, parts[::-1]):
-        assert story_in_parts(its, Packets(), there.last_us) == whole
+        assert story_in_parts(its, Packets(), there.last_us, whole.clock) == whole

@@ -102,8 +102,8 @@ class Look:
         if len(story.wrong) > LINES:
             yield f"  ... and {len(story.wrong) - LINES:,} more"
         yield from ("", "Stalls by brake", *_brakes(story))
-        if story.worst is not None:
-            yield from ("", "The worst frame")
+        if story.opened is not None:
+            yield from ("", one_line(f"The worst frame: {story.opened_as}"))
             yield from (f"  {line}" for line in step(self.opened, NEAR))
         if self.unknown:
             yield from ("", "What it cannot tell", *_told("  ", *self.unknown))
@@ -176,6 +176,7 @@ def _imported(place: Path, trace: Path, port: int | None, progress: Progress) ->
 
 def _seen(place: Path, trace: Path, report: CaptureReport | None, progress: Progress) -> Look:
     from workbench.folds.story import Packets, story_in_parts
+    from workbench.trace.clock import Clock
     from workbench.trace.connections import Connections
     from workbench.trace.cut import cut
     from workbench.trace.files import iter_rows
@@ -193,16 +194,16 @@ def _seen(place: Path, trace: Path, report: CaptureReport | None, progress: Prog
             f" workbench import {as_typed(str(place))} -o large.parquet, and workbench analyze"
             " large.parquet summary"
         )
-    rows = there.sizes.total()
+    rows, clock = there.sizes.total(), Clock()
+    progress.turn("what it cannot tell", rows, "rows")
+    by_place = told_once(unknowns(clock.watch(progress.over(iter_rows(trace))))).items()
     progress.turn("following each link", rows, "rows")
     packets = Packets() if report is None else Packets(
         until_us=report.lasted_us, still_open=report.still_open, ended=report.ended,
         without_room=report.without_room,
     )  # fmt: skip
-    told = story_in_parts(progress.past(there.parts()), packets, there.last_us)
-    progress.turn("what it cannot tell", rows, "rows")
-    by_place = told_once(unknowns(progress.over(iter_rows(trace)))).items()
-    seq = next(iter_rows(trace)).seq if told.worst is None else told.worst[1].seq
+    told = story_in_parts(progress.past(there.parts()), packets, there.last_us, clock)
+    seq = next(iter_rows(trace)).seq if told.opened is None else told.opened[1].seq
     about = [counted(rows, "row")] if report is None else _about(report)
     shown = encodable(place.name)
     return Look(
@@ -256,15 +257,12 @@ def _told(margin: str, *texts: str) -> Iterator[str]:
 
 
 def _brakes(story: Story) -> list[str]:
-    from workbench.trace.words import duration
-
     if not story.brakes:
         return ["  None: nothing that is known to have waited was held."]
     names = ("blocked by", "stalls", "not proved", "links", "together", "longest")
     rows = [
         (
-            one.brake, one.stalls, one.late, len(one.links), duration(one.lost_us),
-            duration(one.longest_us),
+            one.brake, one.stalls, one.late, len(one.links), *one.times(story.clock),
         )
         for one in story.brakes
     ]  # fmt: skip

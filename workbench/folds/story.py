@@ -9,13 +9,14 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from operator import attrgetter
 from typing import Any
 
 from workbench.trace.brakes import QPID_WINDOW
+from workbench.trace.clock import Clock
 from workbench.trace.schema import AMQP_0_9_1, AMQP_0_10, BROKER, LOSSES, Row
-from workbench.trace.words import counted, duration, times
+from workbench.trace.words import counted, times
 
 from . import channels, consumers
 from .credit import credit_rows
@@ -23,7 +24,7 @@ from .grants import answers, gathered
 from .intervals import Intervals, Mark, Span, took
 from .latency import answered
 from .stalls import PROMPT_US, Stall, with_ends
-from .summary import LinkSummary, summaries
+from .summary import LinkSummary, advice, summaries
 from .vantage import LinkKey, once, percentile, value
 from .violations import violations
 from .windows import directions
@@ -33,6 +34,7 @@ __all__ = ["BrakeSum", "Interval", "LinkStory", "Packets", "Story", "story", "st
 
 NO_CREDIT, CLOSED, FULL = "no credit", "window closed", "prefetch used up"
 NO_ROOM = "TCP window 0"
+UNKNOWN_TIME = "an unknown time"
 """Times in which nothing could be sent; that somebody wanted to is what makes them stalls."""
 
 _RULES = {
@@ -60,6 +62,7 @@ class Interval:
         closed: nothing had ended it when its link was closed, or what carries it.
         refused: the other end said that it takes nothing, whatever there was to send.
         lacks: octets of the connection are missing within it: what ended it may be among them.
+        timed: the capture's clock tells how long it lasted; it does not where it goes back.
     """
 
     what: str
@@ -72,11 +75,16 @@ class Interval:
     refused: bool = False
     late: bool = False
     lacks: bool = False
+    timed: bool = True
 
     @property
     def lasted_us(self) -> int:
-        """How long."""
-        return self.end_us - self.start_us
+        """How long; 0 where nobody knows."""
+        return self.end_us - self.start_us if self.timed else 0
+
+    def lasted(self, clock: Clock) -> str:
+        """How long, in words."""
+        return clock.length(self.lasted_us) if self.timed else UNKNOWN_TIME
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,11 +114,16 @@ class LinkStory:
 
 @dataclass(slots=True, kw_only=True)
 class BrakeSum:
-    """All stalls by one brake; of `late` ones it is not known for how long something waited."""
+    """All stalls by one brake.
+
+    Of `late` ones it is not known for how long something waited; of `untimed` ones the clock does
+    not tell how long they were, and they are not in the sums.
+    """
 
     brake: str
     stalls: int = 0
     late: int = 0
+    untimed: int = 0
     links: set[LinkKey] = field(default_factory=set)
     lost_us: int = 0
     longest_us: int = 0
@@ -119,9 +132,17 @@ class BrakeSum:
         """One more."""
         self.stalls += 1
         self.late += one.late
+        self.untimed += not one.timed
         self.links.add(link)
         self.lost_us += one.lasted_us
         self.longest_us = max(self.longest_us, one.lasted_us)
+
+    def times(self, clock: Clock) -> tuple[str, str]:
+        """Together and the longest, in words."""
+        if self.untimed == self.stalls:
+            return "unknown", "unknown"
+        more = f", {self.untimed:,} unknown" if self.untimed else ""
+        return f"{clock.length(self.lost_us)}{more}", clock.length(self.longest_us)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -145,6 +166,7 @@ class Story:
         unnamed: a frame is of a link whose attach is not in the trace.
         early: a connection had begun before the trace does.
         lacking: octets are missing or cannot be read.
+        clock: what its times are worth.
     """
 
     run: str
@@ -158,6 +180,20 @@ class Story:
     unnamed: bool
     early: bool
     lacking: bool
+    clock: Clock = field(compare=False)
+
+    @property
+    def opened(self) -> tuple[LinkStory, Interval] | None:
+        """Of what the headline tells that which lasted longest: its frame is opened."""
+        return self.lasting or self.worst
+
+    @property
+    def opened_as(self) -> str:
+        """What that is, in a line; empty if there is none."""
+        if self.opened is None:
+            return ""
+        link, one = self.opened
+        return f"{link.key.name}, {one.what} for {one.lasted(self.clock)}"
 
     @property
     def without_links(self) -> str:
@@ -184,14 +220,16 @@ class Story:
         text = self._worst
         if self.worst is not None and self.worst[1].lacks:
             text += " Octets are missing within it: it may have ended sooner."
+        if self.worst is not None and not self.worst[1].timed:
+            text += " The capture's clock went back within it."
         if self.lasting is not None:
             link, one = self.lasting
-            text += f" {_when(one)}, {link.key.name} {_has(one)}."
+            text += f" {_when(one, self.clock)}, {link.key.name} {_has(one, self.clock)}."
         return text
 
     @property
     def _worst(self) -> str:
-        if self.worst is None or not self.worst[1].lasted_us:
+        if self.worst is None or (self.worst[1].timed and not self.worst[1].lasted_us):
             if self.untold:
                 return f"No stall can be proved: the trace never tells the {self.untold}."
             if self.lacking:
@@ -204,9 +242,8 @@ class Story:
                 return "No sender was without credit for any time that the trace tells."
             return "No sender was ever without credit or behind a closed window."
         link, worst = self.worst
-        where = (
-            f"{duration(worst.lasted_us)} on {link.key.name}, from {worst.start_us / 1e6:,.3f} s on"
-        )
+        since = self.clock.moment(worst.start_us)
+        where = f"{worst.lasted(self.clock)} on {link.key.name}, from {since} on"
         if worst.stall and worst.late:
             return (
                 "No stall can be proved. The longest time in which a message may have come and"
@@ -248,16 +285,22 @@ def story(rows: Sequence[Row], packets: Packets = Packets()) -> Story:
         rows: a whole run in order.
         packets: what is known beside them.
     """
-    return story_in_parts([rows], packets, rows[-1].t_us if rows else 0)
+    clock = Clock()
+    for row in rows:
+        clock.see(row)
+    return story_in_parts([rows], packets, rows[-1].t_us if rows else 0, clock)
 
 
-def story_in_parts(parts: Iterable[Sequence[Row]], packets: Packets, last_us: int) -> Story:
+def story_in_parts(
+    parts: Iterable[Sequence[Row]], packets: Packets, last_us: int, clock: Clock
+) -> Story:
     """The same of a run that is too large for one piece.
 
     Args:
         parts: each with all rows of some connections, in order, and those of no connection.
         packets: what is known beside them.
         last_us: the time of its last row.
+        clock: that has seen all of its rows.
     """
     end_us = max(last_us, packets.until_us)
     links: list[LinkStory] = []
@@ -265,8 +308,8 @@ def story_in_parts(parts: Iterable[Sequence[Row]], packets: Packets, last_us: in
     run, begin_us, untold, unnamed, early, lacking = "", end_us, "", False, False, False
     for rows in parts:
         known = replace(packets, still_open=packets.still_open | _still_open(rows))
-        stalled, broken = _stalled(rows, known.still_open, end_us), violations(rows)
-        links += _links(rows, stalled, broken, known, end_us)
+        stalled, broken = _stalled(rows, known.still_open, end_us, clock), violations(rows)
+        links += _links(rows, stalled, broken, known, end_us, clock)
         problems += [*wrong(rows, broken), *dropped(rows, packets.ended)]
         if not untold and not any(link.intervals for link in links):
             untold = _untold(rows)
@@ -302,6 +345,7 @@ def story_in_parts(parts: Iterable[Sequence[Row]], packets: Packets, last_us: in
         unnamed=unnamed,
         early=early,
         lacking=lacking,
+        clock=clock,
     )
 
 
@@ -319,14 +363,20 @@ def _still_open(rows: Sequence[Row]) -> set[str]:
     return found
 
 
-def _stalled(rows: Sequence[Row], still_open: Set[str], end_us: int) -> list[tuple[Stall, bool]]:
+def _stalled(
+    rows: Sequence[Row], still_open: Set[str], end_us: int, clock: Clock
+) -> list[tuple[Stall, bool]]:
     """The stalls, and whether each had not ended when the trace did."""
     found: list[tuple[Stall, bool]] = []
     for stall, unended in with_ends(rows):
         lasts = unended and stall.connection in still_open
         found.append((stall._replace(end_us=end_us) if lasts else stall, lasts))
-    # What took no time held nobody: a clock that is coarse, or goes back, would show it as a wait.
-    return [its for its in found if its[0].end_us > its[0].start_us]
+    # What took no time held nobody: a clock that is coarse would show it as a wait. One that went
+    # back does not tell that it took none.
+    return [
+        its for its in found
+        if its[0].end_us > its[0].start_us or not clock.knows(its[0].start_us, its[0].end_us)
+    ]  # fmt: skip
 
 
 def _links(
@@ -335,6 +385,7 @@ def _links(
     broken: Sequence[Mapping[str, Any]],
     packets: Packets,
     end_us: int,
+    clock: Clock,
 ) -> Iterator[LinkStory]:
     found: dict[LinkKey, list[Interval]] = {}
     places = {row.seq: row for row in rows}
@@ -344,6 +395,7 @@ def _links(
             stall=True, lasts=lasts,
             late=stall.evidence == channels.LATER
             and _none_waits(places[stall.seq], stall.link_sender),
+            timed=clock.knows(stall.start_us, stall.end_us),
         )  # fmt: skip
         found.setdefault(LinkKey(*stall[:6]), []).append(interval)  # type: ignore[arg-type]
     credit, full = gathered(rows), consumers.full(rows, AMQP_0_9_1)
@@ -393,9 +445,10 @@ def _links(
             for what, its in spans.items()
             for span, lasts in its
         ]  # fmt: skip
-        told_of = [*_answers(key, settled, places, end_us if still_open else None)]
+        could_not = [replace(one, timed=clock.knows(one.start_us, one.end_us)) for one in could_not]
+        told_of = [*_answers(key, settled, places, end_us if still_open else None, clock)]
         if key.link is None:
-            more = [*told_of, *_limits(limits.get(key), full.get(key, []), could_not, held)]
+            more = [*told_of, *_limits(limits.get(key), full.get(key, []), could_not, held, clock)]
             if key in again:
                 more.append(
                     f"{again[key]:,} of its {counted(link.messages, 'message')} had been delivered"
@@ -404,15 +457,15 @@ def _links(
             if told_of and key[1:3] in committed and key.link_sender == BROKER:
                 more.append("An acknowledgement in a transaction counts when that is committed.")
         else:
-            more = [*_grants(key, granted.get(key)), *_closed(could_not), *told_of]
-            more += _early(key, rows)
-        more += [*_without_room(could_not), *_at_the_end(could_not, held)]
+            more = [*_grants(key, granted.get(key)), *_closed(could_not, clock), *told_of]
+            more += _early(key, rows, clock)
+        more += [*_without_room(could_not, clock), *_at_the_end(could_not, held, clock)]
         lost = missing.get(key[:2], ())
         intervals = [replace(one, lacks=_lacks(one, lost)) for one in (*could_not, *held)]
         more += _doubts(lost, intervals)
         yield LinkStory(
             key=key, messages=_messages(key, by_link) if key == connection else link.messages,
-            advice=_advice(link, held, None if connection == key else connection),
+            advice=_advice(link, held, None if connection == key else connection, clock),
             more=tuple(more),
             intervals=tuple(sorted(intervals, key=lambda one: one.start_us)),
         )  # fmt: skip
@@ -437,19 +490,30 @@ def _is_unnamed(row: Row) -> bool:
     return row.link is None and row.fields.get("handle") is not None
 
 
-def _advice(link: LinkSummary, held: Sequence[Interval], whole: LinkKey | None) -> str:
+def _advice(
+    link: LinkSummary, held: Sequence[Interval], whole: LinkKey | None, clock: Clock
+) -> str:
     """What is to be said of what held it; `whole` is a connection without links that was held."""
     if not held and whole is not None:
         return f"Nothing held it but what held its connection: see {whole.name}."
     late = sum(one.late for one in held)
     if late and late == len(held):
-        longest = duration(max(one.lasted_us for one in held))
+        longest = _longest(held, clock)
         return (
             f"The {link.link_sender} had nothing to send when it was stopped. Messages came"
             f" later and may have waited, {times(late)}, for {longest} at most."
         )
     more = f" Of these waits {late:,} began when nothing was to be sent." if late else ""
+    if held and not (clock.timed and clock.step_us == 1 and all(one.timed for one in held)):
+        # Neither the number of the summary is a time, nor its share of the link's life.
+        told = asdict(replace(link, at_zero_us=0))
+        return f"{advice(told, _longest(held, clock))}{more}"
     return f"{link.advice}{more}"
+
+
+def _longest(its: Iterable[Interval], clock: Clock) -> str:
+    """The longest of these, in words; of those of which the clock tells how long they were."""
+    return max(its, key=lambda one: (one.timed, one.lasted_us)).lasted(clock)
 
 
 def _messages(whole: LinkKey, by_link: Mapping[LinkKey, LinkSummary]) -> int:
@@ -467,6 +531,7 @@ def _answers(
     settled: Mapping[str, channels.Begun],
     places: Mapping[int, Row],
     until_us: int | None,
+    clock: Clock,
 ) -> Iterator[str]:
     """How long it took until messages were settled, confirmed and so on, in a sentence.
 
@@ -475,14 +540,16 @@ def _answers(
         settled: what was and what was not, by measure.
         places: rows by `seq`.
         until_us: up to when those have waited that never came; None if nobody knows.
+        clock: that told the times.
     """
     for measure, its in settled.items():
         if key not in its:
             continue
         (spans, unanswered), (word, message, messages) = its[key], _ASKED[measure]
         one, tail = len(unanswered) == 1, ""
-        if unanswered and until_us is not None:
-            waited = duration(until_us - places[min(unanswered)].t_us)
+        since_us = places[min(unanswered)].t_us if unanswered else 0
+        if unanswered and until_us is not None and clock.knows(since_us, until_us):
+            waited = clock.length(until_us - since_us)
             whose = "it" if one else "the oldest"
             tail = f": {whose} had waited {waited} when the trace ended"
         if not spans:
@@ -491,9 +558,14 @@ def _answers(
                 never = f"None of the {len(unanswered):,} {messages} was ever {word}"
             yield f"{never}{tail}."
             continue
-        lasted = [took(span) for span in spans]
-        text = f"{word.capitalize()} after {duration(percentile(lasted, 50) or 0)} typically"
-        text += f", {duration(max(lasted))} at most"
+        lasted = [took(span) for span in spans if clock.knows(span[0].t_us, span[1].t_us)]
+        text = f"{word.capitalize()} after {UNKNOWN_TIME}"
+        if lasted:
+            typical = clock.length(percentile(lasted, 50) or 0)
+            text = f"{word.capitalize()} after {typical} typically"
+            text += f", {clock.length(max(lasted))} at most"
+        if lasted and len(lasted) < len(spans):
+            text += f"; of {len(spans) - len(lasted):,} the clock does not tell"
         if unanswered:
             text += f"; {len(unanswered):,} never {'was' if one else 'were'}{tail}"
         yield f"{text}."
@@ -517,6 +589,7 @@ def _limits(
     full: Sequence[Intervals],
     could_not: Sequence[Interval],
     held: Sequence[Interval],
+    clock: Clock,
 ) -> Iterator[str]:
     """What prefetch, or a producer's window, was, and how often it was reached.
 
@@ -534,7 +607,9 @@ def _limits(
     its = [*(one for one in could_not if one.what == FULL),
            *(one for one in held if one.what == QPID_WINDOW)]  # fmt: skip
     if its:
-        in_all = duration(sum(one.lasted_us for one in its))
+        in_all = clock.length(sum(one.lasted_us for one in its))
+        if not all(one.timed for one in its):
+            in_all = UNKNOWN_TIME
         many = sum(bool(one.times) for one in full)
         whose = f" by {many:,} consumers" if many > 1 else ""
         text += f"; it was reached {times(len(its))}{whose}, for {in_all} in all"
@@ -592,19 +667,19 @@ def _mark(rows: Sequence[Row], t_us: int) -> Mark:
     return Mark(row.run, row.seq, t_us, row.frame_id, row.kind)
 
 
-def _without_room(could_not: Sequence[Interval]) -> Iterator[str]:
+def _without_room(could_not: Sequence[Interval], clock: Clock) -> Iterator[str]:
     """How often the other end had no room, in a sentence."""
-    its = [one.lasted_us for one in could_not if one.what == NO_ROOM]
+    its = [one for one in could_not if one.what == NO_ROOM]
     if its:
-        longest = duration(max(its))
+        longest = _longest(its, clock)
         yield (
             f"The other end had no room for more (a TCP window of 0) {times(len(its))}, for"
             f" {longest} at most: it did not read."
         )
 
 
-def _heavy(one: Interval) -> tuple[bool, bool, int]:
-    return one.stall, one.stall and not one.late, one.lasted_us
+def _heavy(one: Interval) -> tuple[bool, bool, bool, int]:
+    return one.stall, one.stall and not one.late, one.timed, one.lasted_us
 
 
 def _weight(link: LinkStory) -> tuple[bool, bool, int]:
@@ -614,7 +689,7 @@ def _weight(link: LinkStory) -> tuple[bool, bool, int]:
     """
     return max(
         ((one.stall or _may_be_worse(one), not one.late, one.lasted_us)
-         for one in link.intervals if one.lasted_us),
+         for one in link.intervals if one.lasted_us or not one.timed),
         default=(False, False, -1),
     )  # fmt: skip
 
@@ -648,7 +723,7 @@ def _grants(key: LinkKey, row: dict[str, Any] | None) -> list[str]:
     return [f"{text}."]
 
 
-def _early(key: LinkKey, rows: Sequence[Row]) -> Iterator[str]:
+def _early(key: LinkKey, rows: Sequence[Row], clock: Clock) -> Iterator[str]:
     """Of a link that was attached before the trace begins: since when its credit is known."""
     if key.attach_no is not None:
         return
@@ -657,16 +732,16 @@ def _early(key: LinkKey, rows: Sequence[Row]) -> Iterator[str]:
     since = "never known, for its sender is not seen to use it up"
     if first is not None:
         (t_us,) = (row.t_us for row in rows if row.seq == first)
-        since = f"known from {t_us / 1e6:,.3f} s on"
+        since = f"known from {clock.moment(t_us)} on"
     yield f"Its attach is not in the trace: it is told by its handle, and its credit is {since}."
 
 
-def _closed(could_not: Sequence[Interval]) -> list[str]:
+def _closed(could_not: Sequence[Interval], clock: Clock) -> list[str]:
     """How often the window was closed, and whether the broker says so itself."""
     closed = [one for one in could_not if one.what == CLOSED]
     if not closed:
         return []
-    longest = duration(max(one.lasted_us for one in closed))
+    longest = _longest(closed, clock)
     text = f"Its session window was closed {times(len(closed))}, for {longest} at most"
     if any(one.refused for one in closed):
         text += "; RabbitMQ says so to a publisher while memory or disk is short"
@@ -697,15 +772,16 @@ def _may_be_worse(one: Interval) -> bool:
     return _unended(one) or (one.refused and not one.stall)
 
 
-def _at_the_end(could_not: Sequence[Interval], held: Sequence[Interval]) -> list[str]:
+def _at_the_end(could_not: Sequence[Interval], held: Sequence[Interval], clock: Clock) -> list[str]:
     """What nothing had ended at the end: a consumer that waits for ever shows so."""
     if any(one.lasts for one in held):
         return ["When the trace ends it still waits."]
     longest = max((one.lasted_us for one in held), default=0)
     return [
-        f"{_when(one)} it {_has(one)}: if messages were waiting, it {_stalled_until(one)}."
+        f"{_when(one, clock)} it {_has(one, clock)}: if messages were waiting, it"
+        f" {_stalled_until(one)}."
         for one in could_not
-        if _unended(one) and one.lasted_us > (0 if one.lasts else longest)
+        if _unended(one) and (not one.timed or one.lasted_us > (0 if one.lasts else longest))
     ]
 
 
@@ -717,16 +793,16 @@ def _unended(one: Interval) -> bool:
     return not one.stall and (one.lasts or (one.closed and one.lasted_us > PROMPT_US))
 
 
-def _when(one: Interval) -> str:
+def _when(one: Interval, clock: Clock) -> str:
     if one.lasts:
         return "When the trace ends"
-    return "When it was closed" if one.closed else f"From {one.start_us / 1e6:,.3f} s on"
+    return "When it was closed" if one.closed else f"From {clock.moment(one.start_us)} on"
 
 
-def _has(one: Interval) -> str:
+def _has(one: Interval, clock: Clock) -> str:
     """What a link has had for how long."""
     verb = "has had" if one.lasts else "had had" if one.closed else "had"
-    return f"{verb} {_HAD[one.what]} for {duration(one.lasted_us)}"
+    return f"{verb} {_HAD[one.what]} for {one.lasted(clock)}"
 
 
 def _stalled_until(one: Interval) -> str:

@@ -195,11 +195,12 @@ _UNGRANTED = (
 """The same of subscriptions in AMQP 0-10."""
 
 
-def advice(link: Mapping[str, Any]) -> str:
+def advice(link: Mapping[str, Any], longest: str = "") -> str:
     """Who waited, how long, why, and what to change, in words.
 
     Args:
         link: the columns of a `LinkSummary`; of Spark's answer, too.
+        longest: how long the longest wait was, where `longest_us` is no time.
     """
     sender, brake = link["link_sender"] or "sender", link["longest_brake"]
     wrong = []
@@ -217,7 +218,7 @@ def advice(link: Mapping[str, Any]) -> str:
         )
     if wrong:
         return " ".join(wrong)
-    if brake is None or not link["longest_us"]:  # a wait that took no time is none
+    if brake is None or not (longest or link["longest_us"]):  # what took no time is no wait
         return "Nothing that is known to have been ready had to wait."
     waited, why, change = _WAITED[brake]
     if brake == LINK_CREDIT and link["link"] is None:
@@ -228,7 +229,7 @@ def advice(link: Mapping[str, Any]) -> str:
         and link["longest_seq"] < (link["first_seq"] or math.inf)
     ):
         waited, why, change = _FIRST
-    longest = duration(link["longest_us"])
+    longest = longest or duration(link["longest_us"])
     text = f"The {sender} waited {longest} {waited}"
     if link["stalls"] > 1:  # for one thing or another
         often = times(link["stalls"])

@@ -14,10 +14,10 @@ import html
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from math import gcd
 from typing import Any
 
 from workbench.languages import on_page
+from workbench.trace.clock import COARSE_US, Clock
 from workbench.trace.fold import ABOUT
 from workbench.trace.schema import (
     AMQP_0_9_1,
@@ -37,7 +37,7 @@ from workbench.trace.schema import (
 )
 from workbench.trace.words import counted, spec_name, times
 
-__all__ = ["COARSE_US", "WHAT", "Unknown", "UnknownReport", "told_once", "unknowns"]
+__all__ = ["WHAT", "Unknown", "UnknownReport", "told_once", "unknowns"]
 
 WHAT = {
     "rows": "rows before the first one of the trace",
@@ -57,9 +57,6 @@ WHAT = {
     "ending": "what came after the trace",
 }
 """The words of the column `what`."""
-
-COARSE_US = 1_000
-"""A clock that counts in steps of this or more is coarse: frames follow each other faster."""
 
 MANY_PLACES = 6
 """Of more places that one thing holds for, so many are named."""
@@ -316,18 +313,19 @@ class _Time(_Seen):
 
     Attributes:
         first_seq: the run's first row.
-        step: greatest common divisor of all distances of packet times.
+        clock: the clock.
     """
 
     def __init__(self, first_seq: int) -> None:
         super().__init__()
         self.first_seq = first_seq
-        self.step = 0
+        self.clock = Clock()
         self._last: int | None = None
         self._most = 0
 
     def see(self, row: Row) -> None:
         """Takes one row of the run."""
+        self.clock.see(row)
         if row.event != OBSERVED:
             return
         self.add("observed", row.seq)
@@ -336,7 +334,6 @@ class _Time(_Seen):
             return
         self.add("raw", row.seq)
         if last is not None:
-            self.step = gcd(self.step, abs(now - last))
             if now == last:
                 self.add("shared", row.seq)
             if now < self._most:
@@ -400,11 +397,11 @@ def _about_time(time: _Time, connections: Iterable[str]) -> Iterator[Finding]:
             "every time",
             "the log carries none; t_us counts its rows, and only their order is true",
         )
-    elif time.step >= COARSE_US:
+    elif time.clock.gcd_us >= COARSE_US:
         yield _found(
             "clock",
-            f"what lasts less than {time.step:,} µs",
-            f"all times of the capture's clock are multiples of {time.step:,} µs apart",
+            f"what lasts less than {time.clock.gcd_us:,} µs",
+            f"all times of the capture's clock are multiples of {time.clock.gcd_us:,} µs apart",
         )
     if "shared" in time:
         yield _found(

@@ -91,12 +91,18 @@ def alternatives(names: Iterable[str]) -> str:
     return f"{', '.join(others)} or {last}" if others else last
 
 
-def duration(time_us: int) -> str:
-    """A time in the unit in which it is read best: `35 µs`, `240 ms`, `2.4 s`, `5.0 min`."""
+def duration(time_us: int, step_us: int = 1) -> str:
+    """A time in the unit in which it is read best: `35 µs`, `240 ms`, `2.4 s`, `5.0 min`.
+
+    Args:
+        time_us: the time.
+        step_us: of the clock that told it; a digit that it cannot tell is left out.
+    """
     for unit, size, least in (("min", 60_000_000, 2), ("s", 1_000_000, 1), ("ms", 1_000, 1)):
         if time_us >= size * least:
             value = time_us / size
-            return f"{value:.1f} {unit}" if value < 10 else f"{value:,.0f} {unit}"
+            tenths = value < 10 and step_us * 10 <= size
+            return f"{value:.1f} {unit}" if tenths else f"{value:,.0f} {unit}"
     return f"{time_us} µs"
 
 

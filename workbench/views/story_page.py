@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import html
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
-from workbench.trace.words import duration, visible
+from workbench.trace.words import visible
 
 from . import theme
 from .stage_page import stage_page
@@ -43,9 +43,8 @@ def story_page(
         doc: the scene round the worst row.
         step: place of the step that shows it.
     """
-    opened = (
-        f'<h2 id="worst">{"The worst frame, opened" if story.worst else "The first frames"}</h2>'
-    )
+    title = f"The worst frame: {story.opened_as}" if story.opened else "The first frames"
+    opened = f'<h2 id="worst">{_text(title)}</h2>'
     above = f'<div class="story">{report_html(story, about, unknown)}{opened}</div>'
     return stage_page(doc, step, above=above, style=asset("story.css"))
 
@@ -62,7 +61,7 @@ def report_html(story: Any, about: Sequence[str], unknown: Sequence[str]) -> str
     ]
     if shown:
         kinds = {one.what: one.stall for link in shown for one in link.intervals}
-        parts += [_key(kinds, story.lasted_us), *(_link(one, story.lasted_us) for one in shown)]
+        parts += [_key(kinds, story), *(_link(one, story) for one in shown)]
     else:
         parts.append(f"<p>{_text(story.without_links)}</p>")
     if len(story.links) > len(shown):
@@ -71,7 +70,7 @@ def report_html(story: Any, about: Sequence[str], unknown: Sequence[str]) -> str
         parts += ["<h2>Errors and broken rules</h2>", _list(story.wrong[:SHOWN_ERRORS])]
     if len(story.wrong) > SHOWN_ERRORS:
         parts.append(f'<p class="soft">{len(story.wrong) - SHOWN_ERRORS:,} more.</p>')
-    parts += ["<h2>Stalls by brake</h2>", _brakes(story.brakes)]
+    parts += ["<h2>Stalls by brake</h2>", _brakes(story)]
     parts += [_more("What was read", others), _more("What this capture cannot tell", unknown)]
     return "".join(parts)
 
@@ -101,29 +100,29 @@ def sends(link: Any) -> str:
     return f"the {link.key.link_sender} sends; {messages} message{plural}"
 
 
-def _link(link: Any, lasted_us: int) -> str:
+def _link(link: Any, story: Any) -> str:
     return (
         f'<div class="link"><h3>{_text(link.key.name)} <span>{_text(sends(link))}</span></h3>'
         f"<p>{_text(link.advice)}</p>"
         f'<p class="soft">{_text(" ".join(link.more))}</p>'
-        f"{_strip(link, lasted_us)}</div>"
+        f"{_strip(link, story)}</div>"
     )
 
 
-def _strip(link: Any, lasted_us: int) -> str:
+def _strip(link: Any, story: Any) -> str:
     """The time of the trace from left to right, and when the sender could not send."""
-    scale = WIDTH / max(1, lasted_us)
+    scale, moment = WIDTH / max(1, story.lasted_us), story.clock.moment
     drawn = [f'<rect class="base" x="0" y="0" width="{WIDTH}" height="16"/>']
     reached: dict[tuple[bool, str], float] = {}  # of thousands many fall on one place
     for one in sorted(link.intervals, key=lambda one: (one.stall, one.start_us)):
         kind, begin = (one.stall, one.what), one.start_us * scale
-        end = begin + max(1.5, one.lasted_us * scale)
+        end = begin + max(1.5, (one.end_us - one.start_us) * scale)
         begin = max(begin, reached.get(kind, 0))
         if end - begin >= 1:
             drawn.append(_mark(one.what, one.stall, begin, end - begin, 16))
             reached[kind] = end
     words = "; ".join(
-        f"{one.what} from {one.start_us / 1e6:.3f} s to {one.end_us / 1e6:.3f} s"
+        f"{one.what} from {moment(one.start_us)} to {moment(one.end_us)}"
         for one in link.intervals[:20]
     )
     return (
@@ -140,28 +139,29 @@ def _mark(what: str, stall: bool, x: float, width: float, height: int) -> str:
     return f'<rect x="{x:.1f}" y="{top:g}" width="{width:.1f}" height="{size:g}" fill="{colour}"/>'
 
 
-def _key(kinds: dict[str, bool], lasted_us: int) -> str:
+def _key(kinds: dict[str, bool], story: Any) -> str:
     items = "".join(
         f'<li><svg viewBox="0 0 22 12">{_mark(what, stall, 0, 22, 12)}</svg>'
         f"{_text(f'stalled: {what}' if stall else what)}</li>"
         for what, stall in sorted(kinds.items(), key=lambda pair: not pair[1])
     )
-    items += f"<li>each strip: from 0 to {lasted_us / 1e6:.3f} s</li>"
+    moment = story.clock.moment
+    items += f"<li>each strip: from {moment(0)} to {moment(story.lasted_us)}</li>"
     return f'<ul class="key">{items}</ul>'
 
 
-def _brakes(brakes: Iterable[Any]) -> str:
+def _brakes(story: Any) -> str:
     rows = "".join(
         "<tr>"
         + "".join(
             f"<td>{_text(value)}</td>"
             for value in (
                 one.brake, f"{one.stalls:,}", f"{one.late:,}", f"{len(one.links):,}",
-                duration(one.lost_us), duration(one.longest_us),
+                *one.times(story.clock),
             )
         )
         + "</tr>"
-        for one in brakes
+        for one in story.brakes
     )  # fmt: skip
     if not rows:
         return '<p class="soft">None: nothing that is known to have waited was held.</p>'

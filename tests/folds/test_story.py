@@ -704,3 +704,121 @@ def test_what_the_headline_tells_as_the_longest_is_what_is_opened():
     assert told.opened_as.endswith(", window closed for 4.8 s")
     only = story([row for row in rows if row.connection == "c1"][:40])
     assert only.opened == (only.lasting or only.worst)
+
+
+def in_turns(name, message, answer, *, count, gap_us=300, answered_us=900, ahead=0):
+    """Messages of a publisher, of which each waits for the answer to the one `ahead` before it.
+
+    Args:
+        name: of a capture with a message and its answer.
+        message: kind of the first frame of one; the frames up to the next go with it.
+        answer: kind of what answers it.
+        count: how many messages.
+        gap_us: from an answer to the next message.
+        answered_us: from a message to its answer.
+        ahead: how many are sent before the first answer is waited for.
+    """
+    rows = import_capture(CAPTURES / name).rows
+    begun = next(row for row in rows if row.kind == message and row.from_peer == "client")
+    its = [row for row in rows if row.connection == begun.connection]
+    head = [row for row in its if row.seq < begun.seq]
+    body = [begun, *(row for row in its if row.kind in ("content-header", "content-body")
+                     and begun.seq < row.seq < begun.seq + 4)]  # fmt: skip
+    reply = next(row for row in its if row.kind == answer and row.from_peer == "broker")
+    reply = replace(reply, session=begun.session)
+    sent = lambda n: [numbered(row, n) for row in body]  # noqa: E731
+    turns = [row for n in range(ahead) for row in sent(n + 1)]
+    for n in range(1, count + 1):
+        turns += [*(sent(n + ahead) if n + ahead <= count else ()), numbered(reply, n)]
+    t_us, made = head[-1].t_us, []
+    for row in turns:
+        t_us += answered_us if row.kind == answer else gap_us if row.kind == message else 0
+        made.append(replace(row, t_us=t_us, t_raw_us=head[0].t_raw_us + t_us))
+    return [replace(row, seq=seq) for seq, row in enumerate([*head, *made])]
+
+
+def numbered(row, number):
+    """The same frame about another message."""
+    frame, ledger = dict(row.fields), dict(row.ledger or {})
+    if row.protocol == "amqp-0-9-1":
+        if row.kind == "basic.ack":
+            frame["delivery_tag"] = number
+        return replace(row, frame_091=frame, ledger=ledger | {"published": number})
+    if row.kind == "disposition":
+        frame |= {"first": number, "last": number}
+        return replace(row, frame=frame)
+    frame |= {"delivery_id": number, "settled": False}
+    return replace(row, frame=frame, ledger=ledger | {"link_credit": 500})
+
+
+CONFIRMS = ("amqp091/rmq43_b1_amqp091_memory_alarm.pcapng", "basic.publish", "basic.ack")
+OUTCOMES = ("rmq43_a_publisher_grants.pcapng", "transfer", "disposition")
+
+
+@pytest.mark.parametrize(
+    ("kinds", "what", "answered"),
+    [(CONFIRMS, "no confirm", "confirmed"), (OUTCOMES, "no outcome", "settled")],
+)
+def test_a_publisher_that_waits_for_the_answer_to_each_message_is_told(kinds, what, answered):
+    """No brake holds it, and yet a message takes a round trip: it is told what to change."""
+    told = story(in_turns(*kinds, count=20))
+    (link,) = (one for one in told.links if one.in_turn)
+    assert link.advice.startswith(
+        f"The client waited 19 times, 17 ms in all, until its message was {answered}, and sent the"
+        " next one at once: "
+    )
+    assert "Let it publish several before it waits" in link.advice
+    assert told.headline.endswith(
+        f" The client sent one message at a time on {link.key.name}: it waited for answers 19"
+        " times, 17 ms in all."
+    )
+    assert told.opened_as == f"{link.key.name}, {what} for 900 µs"
+    assert {one.brake for one in told.brakes} <= {"link-credit"}  # the first, which took less
+    assert ("for its first credit" in link.more[0]) == bool(told.brakes)
+    assert told.opened[1].seq == min(one.seq for one in link.in_turn)
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        {"ahead": 1}, {"count": 9}, {"gap_us": 1_000}, {"gap_us": 30_000, "answered_us": 50_000},
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("kinds", [CONFIRMS, OUTCOMES])
+def test_who_may_have_waited_for_something_else_is_not_said_to_wait_for_answers(kinds, more):
+    """Another message was on its way, too few show it, or it may have had nothing to send."""
+    told = story(in_turns(*kinds, **{"count": 20, **more}))
+    assert not any(link.in_turn for link in told.links)
+    assert "one message at a time" not in told.headline
+
+
+def test_waits_for_answers_are_in_the_headline_where_no_brake_held_for_longer_in_all():
+    """Many short waits are compared with many short stalls, and not with the longest of them."""
+    turns = in_turns(*CONFIRMS, count=20)
+    stalls = import_capture(CAPTURES / "rmq43_b_consumer_credit.pcapng").rows
+    for faster, named in ((120, True), (60, False)):
+        stalled = [
+            replace(row, connection="c2", run=turns[0].run, seq=row.seq + len(turns),
+                    t_us=row.t_us // faster)
+            for row in stalls
+        ]  # fmt: skip
+        told = story([*turns, *stalled])
+        (in_turn_us,) = (link.in_turn_us for link in told.links if link.in_turn)
+        assert told.worst[1].stall
+        assert told.worst[1].lasted_us < in_turn_us
+        assert (told.in_turn is not None) == named == (told.brakes[0].lost_us < in_turn_us)
+
+
+def test_answers_that_are_waited_for_behind_a_brake_are_the_brake_s():
+    """A link whose credit is 1 cannot have two messages in flight."""
+    rows = in_turns(*OUTCOMES, count=20)
+    link = story(rows).links[0]
+    first = next(row.seq for row in rows if row.kind == "transfer")
+    unread = Packets(without_room={("c1", "client"): [(rows[first].t_us, None)]})
+    assert not any(link.in_turn for link in story(rows, unread).links)
+    assert link.in_turn
+    # Without times only their order is known, and not that the next one came at once.
+    assert not any(
+        link.in_turn
+        for link in story([replace(row, t_us=row.seq, t_raw_us=None) for row in rows]).links
+    )

@@ -6,10 +6,11 @@ nothing is worked out here that none of them says.
 
 from __future__ import annotations
 
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import asdict, dataclass, field, replace
+from itertools import accumulate
 from operator import attrgetter
 from typing import Any
 
@@ -25,6 +26,7 @@ from .intervals import Intervals, Mark, Span, took
 from .latency import answered
 from .stalls import PROMPT_US, Stall, with_ends
 from .summary import LinkSummary, advice, summaries
+from .turns import LEAST, in_turn
 from .vantage import LinkKey, once, percentile, value
 from .violations import violations
 from .windows import directions
@@ -98,6 +100,8 @@ class LinkStory:
         more: further sentences: of a link how its receiver grants and how it stands at the end, of
             a channel how long its answers took and what its limit was.
         intervals: in order of their beginning.
+        in_turn: waits of a publisher that has one message in flight at a time, for the answer to
+            each; no brake held it.
     """
 
     key: LinkKey
@@ -105,6 +109,12 @@ class LinkStory:
     advice: str
     more: tuple[str, ...]
     intervals: tuple[Interval, ...]
+    in_turn: tuple[Interval, ...] = ()
+
+    @property
+    def in_turn_us(self) -> int:
+        """For how long it waited for answers, in all."""
+        return sum(map(_lasted, self.in_turn))
 
     @property
     def still_waits(self) -> bool:
@@ -161,6 +171,9 @@ class Story:
         lasting: what had lasted longest when the trace ended, or its link was closed, or for how
             long an end said that it takes nothing, with the link, if it is longer than the worst:
             if messages were waiting, this is worse.
+        in_turn: the link whose publisher waited longest for answers to one message at a time, if
+            that is in all longer than any of these, and than all stalls by any one brake; None if
+            there is none.
         untold: without a worst, what no row tells: the credit of some link, because its attach, or
             each grant, is not in the trace; the prefetch of some channel; empty if none is missing.
         unnamed: a frame is of a link whose attach is not in the trace.
@@ -176,6 +189,7 @@ class Story:
     wrong: tuple[str, ...]
     worst: tuple[LinkStory, Interval] | None
     lasting: tuple[LinkStory, Interval] | None
+    in_turn: LinkStory | None
     untold: str
     unnamed: bool
     early: bool
@@ -185,6 +199,8 @@ class Story:
     @property
     def opened(self) -> tuple[LinkStory, Interval] | None:
         """Of what the headline tells that which lasted longest: its frame is opened."""
+        if self.in_turn is not None:
+            return self.in_turn, max(self.in_turn.in_turn, key=attrgetter("lasted_us"))
         return self.lasting or self.worst
 
     @property
@@ -225,6 +241,12 @@ class Story:
         if self.lasting is not None:
             link, one = self.lasting
             text += f" {_when(one, self.clock)}, {link.key.name} {_has(one, self.clock)}."
+        if self.in_turn is not None:
+            link = self.in_turn
+            text += (
+                f" The client sent one message at a time on {link.key.name}: it waited for answers"
+                f" {times(len(link.in_turn))}, {self.clock.length(link.in_turn_us)} in all."
+            )
         return text
 
     @property
@@ -333,6 +355,11 @@ def story_in_parts(
     )
     if worst is None or lasting is None or lasting[1].lasted_us <= worst[1].lasted_us:
         lasting = None
+    alone = max(links, key=attrgetter("in_turn_us"), default=None)
+    others_us = [one.lost_us for one in brakes.values()]
+    others_us += [its[1].lasted_us for its in (worst, lasting) if its]
+    if alone is not None and alone.in_turn_us <= max(others_us, default=0):
+        alone = None
     return Story(
         run=run,
         lasted_us=end_us - begin_us,
@@ -341,6 +368,7 @@ def story_in_parts(
         wrong=tuple(one.text for one in sorted(problems)),
         worst=worst,
         lasting=lasting,
+        in_turn=alone,
         untold="" if worst else untold,
         unnamed=unnamed,
         early=early,
@@ -406,6 +434,7 @@ def _links(
         for one in directions(rows)
     }
     settled, limits = answered(rows), channels.limits(rows)
+    turns = {key: (measure, waits) for measure, key, waits in in_turn(rows, settled)}
     no_room = _no_room(rows, packets, end_us)
     by_link = {
         LinkKey(*(getattr(link, name) for name in LinkKey._fields)): link
@@ -463,12 +492,55 @@ def _links(
         lost = missing.get(key[:2], ())
         intervals = [replace(one, lacks=_lacks(one, lost)) for one in (*could_not, *held)]
         more += _doubts(lost, intervals)
+        measure, waits = turns.get(key, ("", []))
+        braked = [*intervals, *(found.get(connection, ()) if connection else ())]
+        alone = tuple(_alone(measure, waits, braked, clock))
+        said = _advice(link, held, None if connection == key else connection, clock)
+        if len(alone) < LEAST:
+            alone = ()
+        elif sum(map(_lasted, held)) > sum(map(_lasted, alone)):
+            more.append(_turn(measure, alone, clock))
+        else:
+            more = [*([said] if held or connection not in (None, key) else []), *more]
+            said = _turn(measure, alone, clock)
         yield LinkStory(
             key=key, messages=_messages(key, by_link) if key == connection else link.messages,
-            advice=_advice(link, held, None if connection == key else connection, clock),
-            more=tuple(more),
-            intervals=tuple(sorted(intervals, key=lambda one: one.start_us)),
+            advice=said, more=tuple(more),
+            intervals=tuple(sorted(intervals, key=lambda one: one.start_us)), in_turn=alone,
         )  # fmt: skip
+
+
+def _alone(
+    measure: str, waits: Iterable[Span], braked: Sequence[Interval], clock: Clock
+) -> Iterator[Interval]:
+    """The waits for answers of a publisher with one message in flight, in which no brake was on."""
+    begun = sorted(braked, key=attrgetter("start_us"))
+    ended = [-1, *accumulate((one.end_us for one in begun), max)]
+    for since, answer in waits if clock.timed else ():
+        start_us, end_us = since.t_us, answer.t_us
+        if ended[bisect_left(begun, end_us, key=attrgetter("start_us"))] <= start_us:
+            yield Interval(
+                what=_ALONE[measure][0], start_us=start_us, end_us=end_us, seq=since.seq,
+                stall=False, timed=clock.knows(start_us, end_us),
+            )  # fmt: skip
+
+
+_ALONE = {
+    "confirm": ("no confirm", "confirmed", "take confirms as they come"),
+    "settlement": ("no outcome", "settled", "take outcomes as they come"),
+}
+"""By measure: what was missing, and what is to be changed."""
+
+
+def _turn(measure: str, alone: Sequence[Interval], clock: Clock) -> str:
+    """Who waited for the answer to each message, how long, why, and what to change."""
+    _, answered, change = _ALONE[measure]
+    in_all = clock.length(sum(map(_lasted, alone)))
+    return (
+        f"The client waited {times(len(alone))}, {in_all} in all, until its message was {answered},"
+        " and sent the next one at once: it has one message in flight at a time, which no brake"
+        f" asks for. Let it publish several before it waits, or go on and {change}."
+    )
 
 
 def _told(intervals: Mapping[LinkKey, list[Intervals]], key: LinkKey) -> list[tuple[Span, bool]]:
@@ -678,6 +750,10 @@ def _without_room(could_not: Sequence[Interval], clock: Clock) -> Iterator[str]:
         )
 
 
+def _lasted(one: Interval) -> int:
+    return one.lasted_us
+
+
 def _heavy(one: Interval) -> tuple[bool, bool, bool, int]:
     return one.stall, one.stall and not one.late, one.timed, one.lasted_us
 
@@ -690,7 +766,7 @@ def _weight(link: LinkStory) -> tuple[bool, bool, int]:
     return max(
         ((one.stall or _may_be_worse(one), not one.late, one.lasted_us)
          for one in link.intervals if one.lasted_us or not one.timed),
-        default=(False, False, -1),
+        default=(False, bool(link.in_turn), link.in_turn_us - 1),
     )  # fmt: skip
 
 

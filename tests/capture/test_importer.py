@@ -16,6 +16,7 @@ from tests.capture.capture_builder import (
     PASSWORD,
     Burst,
     Script,
+    Tape,
     behind_attach,
     bursts,
     record,
@@ -25,7 +26,9 @@ from workbench.amqp10.performatives import Flow, Open, Transfer
 from workbench.capture import columns, connection
 from workbench.capture.decoder import DecodedFrame, FrameRecord, Unreadable
 from workbench.capture.importer import Capture, CaptureError, import_capture, import_files
+from workbench.cli.looking import look
 from workbench.trace import files
+from workbench.trace.packet_out import Address, TcpTalk
 from workbench.trace.schema import Row
 
 TLS = b"\x16\x03\x01\x00\x05hello"
@@ -694,3 +697,47 @@ def test_a_frame_larger_than_the_announced_maximum_is_still_shown(folder):
     ]
     said.insert(30, (False, Frame(2, Transfer(handle=0, delivery_id=99), bytes(9_000))))
     assert any(row.body_bytes == 9_000 for row in clean(folder, bursts(said)))
+
+
+def beside_a_proxy(tmp_path, *, broker="10.0.0.3", said=None, later_us=50):
+    """A client's connection to a proxy, and the proxy's to a broker, in one capture."""
+    packets = []
+    for ends, again in (
+        (("10.0.0.1", "10.0.0.2"), Script().frames()),
+        (("10.0.0.2", broker), said or Script().frames()),
+    ):
+        tape = Tape()
+        client, server = ends
+        talk = TcpTalk(tape, Address(ip=client, port=40_000), Address(ip=server, port=5672))
+        talk.open(0)
+        for burst in bursts(again):
+            talk.send(burst.t_us, burst.data, from_client=burst.from_client)
+        packets += [(t_us + (later_us if packets else 0), data) for t_us, data in tape.packets]
+    return Tape().write(tmp_path / "both.pcapng", sorted(packets, key=lambda pair: pair[0]))
+
+
+def test_a_connection_on_both_sides_of_a_proxy_is_told_as_one_that_is_there_twice(tmp_path):
+    """All that is said of it is said of both; sums over connections count it twice."""
+    report = import_capture(beside_a_proxy(tmp_path)).report
+    (capture,) = report.captures
+    words = (
+        "c1 and c2 carry the same octets, as on both sides of a proxy: what is told of both"
+        " happened once"
+    )
+    assert capture.seen_twice == words
+    assert words in report.text()
+    assert words in look(tmp_path / "both.pcapng").about[0]
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"broker": "10.0.0.2"}, {"said": Script(name="other").frames()},
+        {"said": Script(rounds=2).frames()}, {"later_us": 10_000_000},
+    ],
+)  # fmt: skip
+def test_connections_that_are_alike_are_not_taken_for_one(tmp_path, other):
+    """Two clients of one broker, another link's name, other frames, one after the other."""
+    (capture,) = import_capture(beside_a_proxy(tmp_path, **other)).report.captures
+    assert len(capture.imported) == 2
+    assert capture.seen_twice == ""

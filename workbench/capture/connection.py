@@ -101,6 +101,7 @@ class _Stream:
         still = [] if since is None else [(since, ended_us)]
         return DirectionReport(
             octets=direction.octets,
+            checksum=direction.checksum,
             duplicates=direction.duplicates,
             out_of_order=direction.out_of_order,
             gaps=direction.gaps,

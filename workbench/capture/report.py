@@ -79,12 +79,14 @@ class DirectionReport:
     """One direction of a TCP connection: what came twice, late or never.
 
     Attributes:
+        checksum: of its octets.
         without_room: when the end that sends it had no room for what the other sends, its window
             being 0: from when to when, microseconds since the Unix epoch; None: to the end of the
             capture.
     """
 
     octets: int = 0
+    checksum: int = 0
     duplicates: int = 0
     out_of_order: int = 0
     gaps: int = 0
@@ -249,6 +251,29 @@ class CaptureReport:
         return "it has no times: a microsecond stands for a frame" if self.unit == "line" else ""
 
     @property
+    def seen_twice(self) -> str:
+        """Connections that are one, captured on both sides of a proxy; empty if there are none.
+
+        They lead to different brokers at the same time, and each end says the same octets on both.
+        """
+        pairs, seen = [], {}
+        for one in sorted(self.imported, key=lambda one: one.first_us):
+            its = one.protocol, *(
+                (way.frames, way.octets, way.checksum) for way in (one.from_client, one.from_broker)
+            )  # fmt: skip
+            before = seen.get(its)
+            seen[its] = one
+            if before and before.broker != one.broker and one.first_us <= before.last_us:
+                pairs.append(f"{before.name} and {one.name}")
+        if not pairs:
+            return ""
+        more = f" and {len(pairs) - MAX_ENDS} more pairs" if len(pairs) > MAX_ENDS else ""
+        return (
+            f"{', '.join(pairs[:MAX_ENDS])}{more} carry the same octets, as on both sides of a"
+            " proxy: what is told of both happened once"
+        )
+
+    @property
     def others(self) -> str:
         """The connections that are not in the trace, in one line; empty if all with octets are."""
         left = [one for one in self.connections if not one.imported and one.protocol != "empty"]
@@ -286,7 +311,7 @@ class CaptureReport:
             yield f"{counted(self.other_packets, self.unit)} {other}"
         for reason, count in sorted(self.skipped.items()):
             yield f"{counted(count, self.unit)} not used: {reason}"
-        for text in (self.in_part, self.untimed):
+        for text in (self.in_part, self.untimed, self.seen_twice):
             if text and text not in told:
                 yield text
         yield from _listed("problem", [text for text in self.problems if text not in told])

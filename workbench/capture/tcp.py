@@ -25,6 +25,7 @@ from bisect import insort
 from dataclasses import dataclass, field
 from operator import attrgetter
 from typing import NamedTuple
+from zlib import crc32
 
 from workbench import serial
 from workbench.capture.packet import Segment
@@ -82,6 +83,7 @@ class Direction:
         next_offset: octets of this stream handed on so far, gaps included.
         duplicates: segments that brought nothing new.
         out_of_order: segments that came after one that belongs behind them.
+        checksum: of the octets handed on.
         gaps: holes handed on as lost.
         lost_octets: octets in those holes.
         from_start: the SYN was seen, so offset 0 is the first octet ever sent.
@@ -95,6 +97,7 @@ class Direction:
     source: bytes
     next_offset: int = 0
     octets: int = 0
+    checksum: int = 0
     duplicates: int = 0
     out_of_order: int = 0
     gaps: int = 0
@@ -277,6 +280,7 @@ class Reassembler:
         direction.next_seq = serial.add(direction.next_seq, size + missing)
         direction.next_offset += size + missing
         direction.octets += size
+        direction.checksum = crc32(payload, direction.checksum)
         if payload:
             ready.append(StreamSegment(direction, t_us, payload, 0, place))
         if missing:

@@ -236,8 +236,14 @@ class Story:
         text = self._worst
         if self.worst is not None and self.worst[1].lacks:
             text += " Octets are missing within it: it may have ended sooner."
+        untimed = sum(one.untimed for one in self.brakes)
         if self.worst is not None and not self.worst[1].timed:
             text += " The capture's clock went back within it."
+        elif untimed:
+            text += (
+                f" How long {counted(untimed, 'other stall')} lasted is not known: the capture's"
+                " clock went back."
+            )
         if self.lasting is not None:
             link, one = self.lasting
             text += f" {_when(one, self.clock)}, {link.key.name} {_has(one, self.clock)}."
@@ -271,6 +277,9 @@ class Story:
                 "No stall can be proved. The longest time in which a message may have come and"
                 f" waited: {where}; blocked by {worst.what}."
             )
+        if worst.stall and not worst.timed:
+            where = f"{link.key.name}, from {since} on"
+            return f"A stall of unknown length on {where}; blocked by {worst.what}."
         if worst.stall:
             return f"The longest stall: {where}; blocked by {worst.what}."
         return (
@@ -475,7 +484,9 @@ def _links(
             for span, lasts in its
         ]  # fmt: skip
         could_not = [replace(one, timed=clock.knows(one.start_us, one.end_us)) for one in could_not]
-        told_of = [*_answers(key, settled, places, end_us if still_open else None, clock)]
+        lost = missing.get(key[:2], ())
+        until_us = end_us if still_open else None
+        told_of = [*_answers(key, settled, places, lost, until_us, clock)]
         if key.link is None:
             more = [*told_of, *_limits(limits.get(key), full.get(key, []), could_not, held, clock)]
             if key in again:
@@ -489,7 +500,6 @@ def _links(
             more = [*_grants(key, granted.get(key)), *_closed(could_not, clock), *told_of]
             more += _early(key, rows, clock)
         more += [*_without_room(could_not, clock), *_at_the_end(could_not, held, clock)]
-        lost = missing.get(key[:2], ())
         intervals = [replace(one, lacks=_lacks(one, lost)) for one in (*could_not, *held)]
         more += _doubts(lost, intervals)
         measure, waits = turns.get(key, ("", []))
@@ -602,6 +612,7 @@ def _answers(
     key: LinkKey,
     settled: Mapping[str, channels.Begun],
     places: Mapping[int, Row],
+    missing: Sequence[Row],
     until_us: int | None,
     clock: Clock,
 ) -> Iterator[str]:
@@ -611,6 +622,7 @@ def _answers(
         key: of whose messages.
         settled: what was and what was not, by measure.
         places: rows by `seq`.
+        missing: rows that say that octets of the connection are missing, in order.
         until_us: up to when those have waited that never came; None if nobody knows.
         clock: that told the times.
     """
@@ -618,16 +630,22 @@ def _answers(
         if key not in its:
             continue
         (spans, unanswered), (word, message, messages) = its[key], _ASKED[measure]
-        one, tail = len(unanswered) == 1, ""
+        many, one, tail = f"{len(unanswered):,}", len(unanswered) == 1, ""
         since_us = places[min(unanswered)].t_us if unanswered else 0
-        if unanswered and until_us is not None and clock.knows(since_us, until_us):
+        lost = bool(unanswered and missing and min(unanswered) < missing[-1].seq)
+        if lost:
+            tail = f": octets are missing after {'it' if one else 'the first'}"
+        elif unanswered and until_us is not None and clock.knows(since_us, until_us):
             waited = clock.length(until_us - since_us)
-            whose = "it" if one else "the oldest"
-            tail = f": {whose} had waited {waited} when the trace ended"
+            tail = f": {'it' if one else 'the oldest'} had waited {waited} when the trace ended"
+        if not spans and lost:
+            whose = f"one {message}" if one else f"{many} {messages}"
+            yield f"No answer to the {whose} is in the trace{tail}."
+            continue
         if not spans:
             never = f"The one {message} was never {word}"
             if not one:
-                never = f"None of the {len(unanswered):,} {messages} was ever {word}"
+                never = f"None of the {many} {messages} was ever {word}"
             yield f"{never}{tail}."
             continue
         lasted = [took(span) for span in spans if clock.knows(span[0].t_us, span[1].t_us)]
@@ -638,8 +656,10 @@ def _answers(
             text += f", {clock.length(max(lasted))} at most"
         if lasted and len(lasted) < len(spans):
             text += f"; of {len(spans) - len(lasted):,} the clock does not tell"
-        if unanswered:
-            text += f"; {len(unanswered):,} never {'was' if one else 'were'}{tail}"
+        if lost:
+            text += f"; of {many} no answer is in the trace{tail}"
+        elif unanswered:
+            text += f"; {many} never {'was' if one else 'were'}{tail}"
         yield f"{text}."
 
 

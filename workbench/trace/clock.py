@@ -78,7 +78,7 @@ class Clock:
         """
         if not self.timed:
             return counted(time_us, "frame")
-        if time_us < self.step_us:
+        if time_us < self.step_us > 1:
             return f"less than {duration(self.step_us, self.step_us)}"
         return duration(time_us, self.step_us)
 

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.browser.conftest import Page, new_page
 from tests.conftest import REPO
 from tests.views.stage_runs import RUNS
 from workbench import import_capture
@@ -44,6 +45,7 @@ const scene = JSON.parse(document.getElementById("scene").textContent);
 globalThis.stage = await mount(document.getElementById("here"), scene, %s);
 """
 HOSTED = "{ send: (message) => sent.push(message) }"
+MEDIA = {"color_scheme": "light", "reduced_motion": "no-preference", "forced_colors": "none"}
 # Every moment of a run and of its set-up: a step, and between steps.
 COLLISIONS = """() => {
   const found = {}, begins = stage.run.steps[stage.scene.begin ?? 0].t, looks = 150, set_up = begins ? 50 : 0;
@@ -154,24 +156,49 @@ def html(scene: dict, ends: str) -> str:
     )  # fmt: skip
 
 
-@pytest.fixture
-def opened(static_page, tmp_path):
-    """Opens a scene, by name or as it is, on a screen; without the question unless it is wanted."""
+@pytest.fixture(scope="module")
+def one_page(chromium):
+    """A page for all tests of the file: making a new one takes longer than most of them.
 
+    A scene that is opened in it begins anew, and the stage keeps nothing in the browser.
+    """
+    with new_page(chromium) as page:
+        shared = Page(page=page)
+        shared.watch()
+        yield shared
+
+
+@pytest.fixture
+def opened(one_page, tmp_path):
+    """Opens a scene, by name or as it is, on a screen; without the question unless it is wanted."""
+    for told in (one_page.console_errors, one_page.page_errors, one_page.outside):
+        told.clear()
+    yield opener(one_page.page, tmp_path)
+    one_page.assert_quiet()
+
+
+@pytest.fixture
+def timed(static_page, tmp_path):
+    """Opens a scene in a page of its own: a clock that a test takes over is never given back."""
+    yield opener(static_page.page, tmp_path)
+    static_page.assert_quiet()
+
+
+def opener(page, folder):
     def open_(scene, *, width=830, ask=False, options=HOSTED, ends=None, **media):
         scene = scene_of(scene) if isinstance(scene, str) else scene
         if not ask:
             scene.pop("question", None)
-        page, path = static_page.page, Path(tmp_path / "stage.html")
+        path = Path(folder / "stage.html")
         path.write_text(html(scene, ends or MOUNT % options), encoding="utf-8")
+        page.mouse.move(-1, -1)  # where no earlier test has left it
         page.set_viewport_size({"width": width, "height": 600})
-        page.emulate_media(**({"color_scheme": "light", "reduced_motion": "no-preference"} | media))
+        page.emulate_media(**(MEDIA | media))
         page.goto(path.as_uri())
         page.wait_for_selector(".wst-picture")
         return page
 
-    yield open_
-    static_page.assert_quiet()
+    return open_
 
 
 def seek(page, t: float) -> None:
@@ -464,9 +491,9 @@ def test_the_timeline_is_dragged(opened):
     assert page.evaluate("stage.step > stage.scene.begin + 15")
 
 
-def test_play_goes_on_to_the_end_and_begins_anew_there(opened):
+def test_play_goes_on_to_the_end_and_begins_anew_there(timed):
     """The clock is the page's; a long wait of it is not slept."""
-    page = opened("crossing")
+    page = timed("crossing")
     page.clock.install(time=0)
     page.clock.pause_at(1)
     page.locator(".wst").focus()
@@ -481,8 +508,8 @@ def test_play_goes_on_to_the_end_and_begins_anew_there(opened):
 
 
 @pytest.mark.slow
-def test_reduced_motion_plays_from_step_to_step_and_nothing_glides(opened):
-    page = opened("crossing", reduced_motion="reduce")
+def test_reduced_motion_plays_from_step_to_step_and_nothing_glides(timed):
+    page = timed("crossing", reduced_motion="reduce")
     page.clock.install()
     page.locator(".wst").focus()
     page.keyboard.press("Space")
@@ -925,8 +952,8 @@ def test_without_a_kernel_time_goes_and_an_act_says_what_is_missing(opened):
     assert page.evaluate("stage.step === stage.scene.begin + 1")
 
 
-def test_a_kernel_that_does_not_answer_is_told(opened):
-    page = opened("credit")
+def test_a_kernel_that_does_not_answer_is_told(timed):
+    page = timed("credit")
     page.clock.install()
     page.get_by_role("button", name="publish", exact=True).click()
     page.clock.run_for(11_000)
@@ -1158,8 +1185,8 @@ def test_the_verdict_and_the_rest_of_the_run_come_with_the_reply(opened):
     assert "Yes, 5." in page.locator(".wst-strip").inner_text()
 
 
-def test_a_misconception_opens_both_rules_and_play_stops_where_they_part(opened):
-    page = opened("crossing", ask=True)
+def test_a_misconception_opens_both_rules_and_play_stops_where_they_part(timed):
+    page = timed("crossing", ask=True)
     page.clock.install()
     page.get_by_role("button", name="8", exact=True).click()
     page.get_by_role("button", name="Commit").click()
@@ -1401,10 +1428,10 @@ def test_the_widget_unpacks_its_scene_and_keeps_the_cursor_both_ways(opened):
     assert page.locator(".wst").count() == 0
 
 
-def test_what_the_widget_tells_of_its_place_never_leads_it_back(opened):
+def test_what_the_widget_tells_of_its_place_never_leads_it_back(timed):
     """Step and branch change one after the other; play goes on to the end of what an act grew."""
     scene = scene_of("credit")
-    page = opened("credit", ends=WIDGET)
+    page = timed("credit", ends=WIDGET)
     page.clock.install()
     page.get_by_role("button", name="publish", exact=True).click()
     grown = branch_of(scene)

@@ -3,6 +3,7 @@
 import gc
 import os
 import shutil
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -18,6 +19,9 @@ REPO = Path(__file__).resolve().parent.parent
 SHARING = ("tests/analysis/", "tests/browser/test_lesson_0", "tests/browser/")
 CHROMIUM_NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 FIREFOX_NAMES = ("firefox-esr", "firefox")
+# With it jsonschema, which nbformat imports, makes 38 parsers for the parts of an IRI: two seconds
+# in each process, for a format that nothing here checks. Without it jsonschema leaves that out.
+sys.modules["rfc3987_syntax"] = None
 
 # The same examples on every machine and in every run: a red test can be run again.
 settings.register_profile(

@@ -1,7 +1,7 @@
 """Runs of every scenario, with acts, and all captures: what the questions are asked of."""
 
 import dataclasses
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 
 from tests.broker.rig import consuming
@@ -33,12 +33,15 @@ def acted(name, preset, parameters, *acts):
     return played.rows
 
 
-@cache
-def scenario_rows():
-    """By name: every scenario as it stands, and some driven further."""
-    found = {name: run(name, parameters=CHOSEN.get(name, {})).rows for name in registry.names()}
+def _scenarios():
+    """By name what makes the rows: every scenario as it stands, and some driven further."""
+    found = {
+        name: lambda name=name: run(name, parameters=CHOSEN.get(name, {})).rows
+        for name in registry.names()
+    }
     for preset in ("spec", "rmq4.0", "rmq4.3"):
-        found[f"drained {preset}"] = acted(
+        found[f"drained {preset}"] = partial(
+            acted,
             "credit",
             preset,
             {"messages": 4, "initial_delivery_count": 2**32 - 2},
@@ -49,7 +52,8 @@ def scenario_rows():
             ("grant", {"link_credit": 1}),
             ("publish", {"count": 3}),
         )
-        found[f"publisher {preset}"] = acted(
+        found[f"publisher {preset}"] = partial(
+            acted,
             "credit",
             preset,
             {"messages": 0, "publisher": "visible"},
@@ -57,15 +61,25 @@ def scenario_rows():
             ("grant", {"link_credit": 150}),
             ("stop", {}),
         )
-    found["race"] = run("race").act_each(
+    found["race"] = lambda: run("race").act_each(
         ["send_flow", "flow_arrives", "send_transfer", "send_flow", "transfer_arrives",
          "flow_arrives"]
     ).rows  # fmt: skip
-    found["huge credit given back"] = acted(
-        "credit", "spec", {"messages": 3, "initial_delivery_count": 20},
+    found["huge credit given back"] = partial(
+        acted, "credit", "spec", {"messages": 3, "initial_delivery_count": 20},
         ("grant", {"link_credit": 2**32 - 1}), ("drain", {}), ("grant", {"link_credit": 5}),
     )  # fmt: skip
     return found
+
+
+# Known before anything is run, since pytest asks for them in every process.
+SCENARIOS = sorted(_scenarios())
+
+
+@cache
+def scenario_rows():
+    """By name: every scenario as it stands, and some driven further."""
+    return {name: made() for name, made in _scenarios().items()}
 
 
 @cache

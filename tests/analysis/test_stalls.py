@@ -12,7 +12,7 @@ from workbench.folds.vantage import ends
 from workbench.scenarios.big_trace import episodes
 
 from .made import made_rows
-from .runs import all_rows, capture_rows, scenario_rows
+from .runs import SCENARIOS, all_rows, capture_rows, scenario_rows
 
 
 @pytest.fixture(scope="module")
@@ -53,7 +53,7 @@ def test_the_rows_hold_what_they_are_for(rows):
         assert change in drawn, change
 
 
-@pytest.mark.parametrize("name", sorted(scenario_rows()))
+@pytest.mark.parametrize("name", SCENARIOS)
 def test_brakes_from_the_wire_are_those_that_were_recorded(name):
     """At every row of a sender of ours, credit 0 and window 0 are what its ledger says."""
     rows = scenario_rows()[name]
@@ -67,7 +67,7 @@ def test_brakes_from_the_wire_are_those_that_were_recorded(name):
                 assert step.session.left == ledger["remote_incoming_window"], step.row
 
 
-@pytest.mark.parametrize("name", sorted(scenario_rows()))
+@pytest.mark.parametrize("name", SCENARIOS)
 def test_a_trace_without_its_recorded_brakes_has_the_same_stalls(name):
     """Of what was recorded only a sender's knowledge of its own messages is used."""
     rows = scenario_rows()[name]

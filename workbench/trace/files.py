@@ -111,15 +111,12 @@ def from_table(table: Any) -> list[Row]:
 
 def _structs(column: Any, count: int) -> list[dict[str, Any] | None]:
     """A struct column as dicts of the fields that are present; field by field, for speed."""
-    import pyarrow.compute as pc
-
     present = column.is_valid().to_pylist()
     found: list[dict[str, Any] | None] = [{} if there else None for there in present]
-    for index in range(column.type.num_fields):
-        name = column.type.field(index).name
-        inner = pc.struct_field(column, name)
+    for field, inner in zip(column.type, column.flatten(), strict=True):
         if inner.null_count == count:
             continue
+        name = field.name
         for place, value in enumerate(inner.to_pylist()):
             if value is not None:
                 found[place][name] = value  # type: ignore[index]

@@ -458,21 +458,15 @@ def _chosen(names: tuple[str, ...]) -> dict[str, Any]:
 
 def _fitted(column: Any, wanted: Any, count: int) -> Any:
     import pyarrow as pa
-    import pyarrow.compute as pc
 
     if column is None:
         return pa.nulls(count, wanted)
-    if not pa.types.is_struct(wanted):
+    if not pa.types.is_struct(wanted) or column.type == wanted:
         return column
-    there = [field.name for field in column.type]
-    if there == [field.name for field in wanted]:
+    there = {field.name: inner for field, inner in zip(column.type, column.flatten(), strict=True)}
+    if list(there) == [field.name for field in wanted]:
         return column
-    inner = [
-        _fitted(
-            pc.struct_field(column, field.name) if field.name in there else None, field.type, count
-        )
-        for field in wanted
-    ]
+    inner = [_fitted(there.get(field.name), field.type, count) for field in wanted]
     return pa.StructArray.from_arrays(inner, fields=list(wanted), mask=column.is_null())
 
 

@@ -303,7 +303,7 @@ def identity_of(
     standard = presets.get(preset.name)
     changed = {
         number.name: number.value
-        for number in presets.describe(preset)
+        for number in (presets.describe(preset) if preset != standard else ())
         if number.value != getattr(standard, number.name)
     }
     return {

@@ -256,7 +256,8 @@ class CaptureReport:
 
         They lead to different brokers at the same time, and each end says the same octets on both.
         """
-        pairs, seen = [], {}
+        pairs: list[str] = []
+        seen: dict[tuple[object, ...], ConnectionReport] = {}
         for one in sorted(self.imported, key=lambda one: one.first_us):
             its = one.protocol, *(
                 (way.frames, way.octets, way.checksum) for way in (one.from_client, one.from_broker)

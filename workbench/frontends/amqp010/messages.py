@@ -62,14 +62,14 @@ def routing_key(event: CommandReceived) -> str:
     return (found.routing_key if found is not None else None) or ""
 
 
-def message_of(event: CommandReceived, preset: Preset) -> Amqp010Message:
+def message_of(event: CommandReceived, exchange: str, preset: Preset) -> Amqp010Message:
     """The message that a transfer carries; its header tells the exchange from now on.
 
     Qpid C++ writes that into every header, before it counts octets (`MessageBuilder.cpp`); Broker-J
     where none stands, unless it is the default exchange or has the name of the routing key
     (`ServerSessionDelegate.java`).
     """
-    headers, exchange = event.headers or Headers(), event.command.destination or ""
+    headers = event.headers or Headers()
     found: DeliveryProperties = _of(headers, DeliveryProperties) or DeliveryProperties()
     broker_j = isinstance(preset, BrokerJ)
     if broker_j:

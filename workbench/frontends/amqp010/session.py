@@ -248,7 +248,7 @@ class QpidSession:
 
     def _publish(self, event: CommandReceived, command: c.MessageTransfer) -> None:
         key, exchange = routing_key(event), command.destination or ""
-        message = message_of(event, self._owner.broker.preset)
+        message = message_of(event, exchange, self._owner.broker.preset)
         try:
             queues = self._vhost.route(exchange, (key,), message)
         except RoutingError as error:

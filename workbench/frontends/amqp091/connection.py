@@ -233,12 +233,16 @@ class BrokerConnection091:
             if self.amqp.ended:
                 self._end()
 
+    def _gone(self, channel: Channel) -> None:
+        """A channel whose number another has by now has worked off what was there."""
+        self._channels.pop(channel, None)
+
     def _channel(self, channel: Channel) -> ChannelProcess:
         process = self._channels.get(channel)
         if process is None:
             old = self._numbers.get(channel.number)
             if old is not None:  # closed, or about to be
-                self._channels[old].finish(partial(self._channels.pop, old))
+                self._channels[old].finish(partial(self._gone, old))
             process = self._channels[channel] = ChannelProcess(self, self._broker, channel)
             self._numbers[channel.number] = channel
         return process

@@ -511,8 +511,9 @@ def test_the_page_of_a_capture_tells_of_channels(pika):
     assert told.headline.endswith("blocked by alarm.")
     names = {link.key.name: link for link in told.links}
     assert set(names) == {"c1 published", "c1/1 published", "c1/1 delivered"}
-    (confirmed,) = names["c1/1 published"].more
+    confirmed, in_turn = names["c1/1 published"].more
     assert confirmed.startswith("Confirmed after 133 µs typically, 2.3 s")
+    assert in_turn.startswith("The client waited 299 times, 47 ms in all, until its message was")
     assert names["c1 published"].advice.startswith(
         "The client waited 2.3 s for a resource alarm to end:"
     )

@@ -503,15 +503,16 @@ def _links(
         intervals = [replace(one, lacks=_lacks(one, lost)) for one in (*could_not, *held)]
         more += _doubts(lost, intervals)
         measure, waits = turns.get(key, ("", []))
-        braked = [*intervals, *(found.get(connection, ()) if connection else ())]
-        alone = tuple(_alone(measure, waits, braked, clock))
+        # What held its connection held it as well.
+        whole_held = found.get(connection, []) if connection not in (None, key) else []
+        alone = tuple(_alone(measure, waits, [*intervals, *whole_held], clock))
         said = _advice(link, held, None if connection == key else connection, clock)
         if len(alone) < LEAST:
             alone = ()
-        elif sum(map(_lasted, held)) > sum(map(_lasted, alone)):
+        elif sum(map(_lasted, [*held, *whole_held])) > sum(map(_lasted, alone)):
             more.append(_turn(measure, alone, clock))
         else:
-            more = [*([said] if held or connection not in (None, key) else []), *more]
+            more = [*([said] if held or whole_held else []), *more]
             said = _turn(measure, alone, clock)
         yield LinkStory(
             key=key, messages=_messages(key, by_link) if key == connection else link.messages,

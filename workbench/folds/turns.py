@@ -42,8 +42,12 @@ def in_turn(
         for key, (spans, unanswered) in its.items():
             waits = _waits(sorted(spans, key=lambda span: span[0].seq), sent.get(key, ()))
             # One more may be without its answer: the last, when the trace ends.
-            at_the_end = all(seq > span[0].seq for seq in unanswered for span in spans)
-            if at_the_end and len(waits) >= LEAST and 2 * len(waits) >= len(spans):
+            last = max((span[0].seq for span in spans), default=0)
+            if (
+                all(seq > last for seq in unanswered)
+                and len(waits) >= LEAST
+                and 2 * len(waits) >= len(spans)
+            ):
                 behind = sum(gap_us for _, gap_us in waits)
                 if behind <= sum(took(span) for span, _ in waits):
                     yield measure, key, [span for span, _ in waits]

@@ -101,7 +101,7 @@ def duration(time_us: int, step_us: int = 1) -> str:
     for unit, size, least in (("min", 60_000_000, 2), ("s", 1_000_000, 1), ("ms", 1_000, 1)):
         if time_us >= size * least:
             value = time_us / size
-            tenths = value < 10 and step_us * 10 <= size
+            tenths = value < 10 and step_us < size
             return f"{value:.1f} {unit}" if tenths else f"{value:,.0f} {unit}"
     return f"{time_us} µs"
 

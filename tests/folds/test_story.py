@@ -263,6 +263,12 @@ def test_no_prefetch_is_called_enough_that_nobody_knows():
     )
     (link,) = (one for one in told.links if one.key.link_sender == "broker")
     assert "Its prefetch is not in the trace: whether it was used up cannot be known." in link.more
+    # That it was 3 is in the frames of before.
+    (hint,) = (words for words in link.more if words.startswith("At most "))
+    assert hint == (
+        "At most 3 messages that the trace has were unacknowledged at once, 8 times, for 2.0 s in"
+        " all: if that is its prefetch, it was used up then."
+    )
     assert "prefetch of some channel" not in story(rows).headline
 
 

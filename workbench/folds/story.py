@@ -489,6 +489,8 @@ def _links(
         told_of = [*_answers(key, settled, places, lost, until_us, clock)]
         if key.link is None:
             more = [*told_of, *_limits(limits.get(key), full.get(key, []), could_not, held, clock)]
+            if limits.get(key) == [] and key in settled.get("ack", {}):
+                more.append(_most(*settled["ack"][key], places, until_us, clock))
             if key in again:
                 more.append(
                     f"{again[key]:,} of its {counted(link.messages, 'message')} had been delivered"
@@ -709,6 +711,32 @@ def _limits(
     elif any(limits):
         text += "; it is not known to have been reached"
     yield f"{text}."
+
+
+def _most(
+    spans: Sequence[Span],
+    unanswered: Iterable[int],
+    places: Mapping[int, Row],
+    until_us: int | None,
+    clock: Clock,
+) -> str:
+    """Of a channel whose prefetch nobody knows: how much a consumer had, which hints at it."""
+    begun = [since for since, _ in spans] + [places[seq] for seq in unanswered]
+    turns = sorted(
+        [(row.seq, row.t_us, 1) for row in begun]
+        + [(answer.seq, answer.t_us, -1) for _, answer in spans]
+    )
+    now = list(accumulate(step for _, _, step in turns))
+    most = max(now)
+    edges = [t_us for _, t_us, _ in turns]
+    edges.append(edges[-1] if until_us is None else until_us)
+    held = [edges[at + 1] - edges[at] for at, there in enumerate(now) if there == most]
+    in_all = clock.length(sum(held)) if clock.knows(edges[0], edges[-1]) else UNKNOWN_TIME
+    return (
+        f"At most {counted(most, 'message')} that the trace has {'was' if most == 1 else 'were'}"
+        f" unacknowledged at once, {times(len(held))}, for {in_all} in all: if that is its"
+        " prefetch, it was used up then."
+    )
 
 
 def _interval(

@@ -686,6 +686,16 @@ def test_in_a_row_narrower_than_the_picture_the_button_for_more_is_seen(opened):
     assert row.evaluate("node => node.scrollWidth <= node.clientWidth")
 
 
+def test_a_box_too_narrow_for_where_it_is_says_what_it_is(opened):
+    """The queue's name, and not the beginning of the broker's with half of it."""
+    scene = scene_of("valves")
+    queue = next(node for node in scene["nodes"] if node.get("sub", "").startswith("broker, “"))
+    queue["sub"] = "broker, “later”"
+    page = opened(scene, width=700)
+    page.locator(".wst-picture text").get_by_text("“later”", exact=True).wait_for()
+    assert "…" not in "".join(page.locator(".wst-picture .m").all_text_contents())
+
+
 def test_an_amount_without_a_knob_is_typed_where_its_button_leads(opened):
     page = opened("valves", width=1180)
     page.locator(".wst-actrow").get_by_text("set max link credit…").click()

@@ -45,6 +45,13 @@ def test_a_time_never_leaves_its_unit_to_the_next_line():
     assert "4 senders" in page
 
 
+def test_a_protocol_s_name_stands_in_one_line():
+    """`AMQP 0-10` parted behind its dash."""
+    page = shown(("protocol", "n"), ("AMQP 0-10", "1"), ("AMQP 0-9-1, old", "2"))
+    for name in ("AMQP 0-10", "AMQP 0-9-1"):
+        assert f'<span style="white-space:nowrap">{name}</span>' in page
+
+
 def test_the_texts_of_every_table_are_asked_for_and_no_others():
     """A text that nobody asks for is dead; to ask for one that is not there is an error."""
     sources = [path.read_text("utf-8") for path in (REPO / "workbench").rglob("*.py")]

@@ -121,9 +121,13 @@ def tables(*several: Table | Tabled) -> Tables:
 
 
 def _breakable(cell: str) -> str:
-    """As HTML: where a line is full a method's name may part after its dot, a time never."""
+    """As HTML: where a line is full a method's name may part after its dot; a time never does, nor a
+    protocol's name.
+    """
     told = re.sub(r"(?<=[a-z])\.(?=[a-z])", ".<wbr>", html.escape(cell))
-    return re.sub(r"(?<=\d) (?=(?:µs|ms|s|min)\b)", "&nbsp;", told)
+    told = re.sub(r"(?<=\d) (?=(?:µs|ms|s|min)\b)", "&nbsp;", told)
+    in_one = r'<span style="white-space:nowrap">\g<0></span>'
+    return re.sub(r"\bAMQP (?:0-9-1|0-10|1\.0)", in_one, told)
 
 
 def _side(column: Iterable[str]) -> str:

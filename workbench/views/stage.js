@@ -189,7 +189,7 @@ function toggle(view, on, name) {
 }
 function nodeBox(view, node, x, y, w, height, a = {}) {
   const state = view.state.nodes?.[node.id] ?? {}, role = tone(node.role), press = toggle(view, node.id, node.name);
-  const sub = state.sub ?? node.sub ?? "", shown = fit(sub, w - 20, 12), c = node.role ? `c-${role}` : "";
+  const sub = state.sub ?? node.sub ?? "", named = textWidth(sub, 12) > w - 20 ? sub.match(/“.+”$/)?.[0] ?? sub : sub, shown = fit(named, w - 20, 12), c = node.role ? `c-${role}` : "";
   view.labels.take(x, y, x + w, y + height);
   return G(
     { key: `node ${node.id}`, ...press, ...a },

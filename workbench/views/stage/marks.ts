@@ -66,7 +66,7 @@ export function toggle(view: View, on: string, name: string): Attributes | null 
 /** A party. */
 export function nodeBox(view: View, node: Node, x: number, y: number, w: number, height: number, a: Attributes = {}): VNode {
   const state = view.state.nodes?.[node.id] ?? {}, role = tone(node.role), press = toggle(view, node.id, node.name);
-  const sub = state.sub ?? node.sub ?? "", shown = fit(sub, w - 20, 12), c = node.role ? `c-${role}` : "";
+  const sub = state.sub ?? node.sub ?? "", named = textWidth(sub, 12) > w - 20 ? sub.match(/“.+”$/)?.[0] ?? sub : sub, shown = fit(named, w - 20, 12), c = node.role ? `c-${role}` : "";
   view.labels.take(x, y, x + w, y + height);
   return G({ key: `node ${node.id}`, ...press, ...a },
     R(x, y, w, height, `node ${node.role ? `s-${role}` : ""} ${state.blocked ? "stop" : ""} ${state.down ? "down" : ""}`, { rx: 11 }),

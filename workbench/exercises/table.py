@@ -50,7 +50,7 @@ class Table:
         )
         body = "".join(
             "<tr>"
-            + f'<th scope="row"{_LEFT}>{html.escape(line[0])}</th>'
+            + f'<th scope="row"{_LEFT}>{_breakable(line[0])}</th>'
             + "".join(
                 f"<td{side}>{_breakable(cell)}</td>"
                 for cell, side in zip(line[1:], sides[1:], strict=True)
@@ -121,9 +121,7 @@ def tables(*several: Table | Tabled) -> Tables:
 
 
 def _breakable(cell: str) -> str:
-    """As HTML: where a line is full a method's name may part after its dot; a time never does, nor a
-    protocol's name.
-    """
+    """As HTML: in a full line a method's name may part after its dot, a time or protocol never."""
     told = re.sub(r"(?<=[a-z])\.(?=[a-z])", ".<wbr>", html.escape(cell))
     told = re.sub(r"(?<=\d) (?=(?:µs|ms|s|min)\b)", "&nbsp;", told)
     in_one = r'<span style="white-space:nowrap">\g<0></span>'

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import unicodedata
+from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
@@ -53,6 +54,17 @@ def test_a_lines_text_stays_one_line_whatever_peers_say():
     for line in transcript(hand.rows):
         assert line.isprintable()
         assert len(line) < 1000
+
+
+def test_a_frame_of_a_log_without_times_is_told_without_one():
+    """Its `t_us` counts frames; what a capture's clock has told is a time."""
+    hand = Hand()
+    hand.observed("client", "flow", {"link_credit": 1}, handle=0, link_credit=1)
+    (row,) = hand.rows
+    (logged,) = transcript([row])
+    assert logged.startswith("row 0  t=?  wire observed flow(")
+    (captured,) = transcript([replace(row, t_raw_us=5)])
+    assert captured.startswith("row 0  t=0.000 ms  wire observed flow(")
 
 
 def test_what_cannot_be_seen_is_written_out():

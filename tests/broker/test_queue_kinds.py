@@ -149,6 +149,10 @@ def test_a_message_that_finds_no_room_is_rejected(preset) -> None:
     if preset is RMQ43:
         assert second.error.condition == ErrorCondition.RESOURCE_LIMIT_EXCEEDED
         assert second.error.info == {"queue": "q", "reason": "maxlen"}
+        assert second.error.description == "queue 'q' exceeded maximum length"
+        # Keys and reason are symbols, the name is a string (`rabbit_amqp_session.erl:rejected`).
+        kinds = [(type(key), type(value)) for key, value in second.error.info.items()]
+        assert kinds == [(Symbol, str), (Symbol, Symbol)]
     if preset is RMQ40:
         assert second.error is None
     assert rig.queue().ready == 1

@@ -59,6 +59,9 @@ WINDOWS = {
         alarm; attach -> begun 0 | credit 170 | remote_window 0
         clear -> windows 400
         send 201 -> windows 400 400""",
+    # Its client has never been told of another window (`rabbit_amqp_session.erl:init`: margin 0).
+    "a69: a session begun under an alarm takes no frame": """
+        alarm; attach; heedless 1 -> ends amqp:session:window-violation""",
     # On the very session that is closed.
     "a70: consumers go on under an alarm and new ones may come": """
         ready 20; receive; alarm; grant 7; settle -> terminal 7

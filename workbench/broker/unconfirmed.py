@@ -29,7 +29,7 @@ class Refused(Struct, frozen=True, gc=False):
     """A queue does not take the message.
 
     Attributes:
-        reason: `maxlen`, `property-limit-exceeded` or `unavailable`.
+        reason: `maxlen`: there is no room in it.
         queue: its name.
     """
 

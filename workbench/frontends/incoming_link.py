@@ -15,6 +15,7 @@ from functools import partial
 
 from msgspec.structs import replace
 
+from workbench.amqp10.errors import ErrorCondition
 from workbench.amqp10.messaging import Accepted, Rejected, Released
 from workbench.amqp10.performatives import Error
 from workbench.amqp10.receiver import IncomingDelivery, ReceiverLink
@@ -27,18 +28,18 @@ from .confirms import Confirms
 from .destinations import Destination, UndeliverableError
 
 ACCEPTED, REJECTED, RELEASED = Accepted(), Rejected(), Released()
-RESOURCE_LIMIT, PRECONDITION = "amqp:resource-limit-exceeded", "amqp:precondition-failed"
 
 
 def rejection(refused: Refused) -> Rejected:
-    """The outcome that says which queue did not take a message, and why [RabbitMQ 4.3]."""
-    queue, reason = refused.queue, refused.reason
-    full = reason == "maxlen"
+    """The outcome that says which queue is full [RabbitMQ 4.3, `rabbit_amqp_session.erl:rejected`].
+
+    RabbitMQ has two more reasons, a queue that is down and a limit on properties: neither is here.
+    """
     return Rejected(
         error=Error(
-            condition=Symbol(RESOURCE_LIMIT if full else PRECONDITION),
-            description=f"queue {queue!r} rejected the message: {reason}",
-            info={Symbol("queue"): queue, Symbol("reason"): reason},
+            condition=ErrorCondition.RESOURCE_LIMIT_EXCEEDED,
+            description=f"queue '{refused.queue}' exceeded maximum length",
+            info={Symbol("queue"): refused.queue, Symbol("reason"): Symbol(refused.reason)},
         )
     )
 

@@ -3,8 +3,8 @@
 A window is told in the begin and opened again when half of it is used. While a resource alarm is on
 every window is 0 and stays so; new sessions begin with 0. What a client had under way when it heard
 of this still comes, so the broker takes `alarm_margin` frames more before it ends the session with
-window-violation. An alarm touches nothing else: flows, dispositions and what the broker sends go on
-(`rabbit_amqp_session.erl`).
+window-violation; of a session that begins with 0 it takes none. An alarm touches nothing else:
+flows, dispositions and what the broker sends go on (`rabbit_amqp_session.erl`).
 """
 
 from __future__ import annotations
@@ -48,8 +48,6 @@ class Windows:
             highest = min(settings.handle_max, session.remote_handle_max)
             settings = replace(settings, handle_max=highest)
         session.accept(settings, channel=channel)
-        if closed:
-            session.counters.tolerate(self._margin)
 
     def shut(self, session: Session) -> None:
         """An alarm begins."""

@@ -8,13 +8,25 @@ from __future__ import annotations
 import pytest
 
 from workbench.amqp10.errors import ErrorCondition
-from workbench.amqp10.messaging import Rejected, Released, Target
+from workbench.amqp10.messaging import (
+    Data,
+    Header,
+    MessageAnnotations,
+    Properties,
+    Rejected,
+    Released,
+    Target,
+    encode_message,
+)
 from workbench.amqp10.performatives import Detach, Disposition, End
+from workbench.amqp10.sasl import SaslClient
+from workbench.amqp10.values import Symbol
 from workbench.queues import QueueArguments
 
 from .rig import RMQ40, RMQ43, Rig, rabbit
 from .talk import Talk, message
 
+PLAIN_GUEST = SaslClient(mechanism="PLAIN", user="guest", password="guest")
 ABC = "queue a; queue b; queue c"
 PLACES = {
     "a queue is named with percent-encoding": """
@@ -36,9 +48,6 @@ PLACES = {
     "a message that no queue gets is released": """
         attach to=/exchanges/amq.direct/nowhere; send m; presettled; send m
         -> outcomes released | unconfirmed 0 | attached True""",
-    # A queue gets the message once.
-    "more routing keys may be in the annotation x-cc": f"""
-        {ABC}; attach to=/queues/a; send m cc=b,a,none -> stock a=1 b=1 c=0""",
     "the anonymous terminus sends each message where its `to` says": """
         queue a; queue b; bind amq.direct b k; attach to=anywhere
         send m to=/queues/a; send m to=/exchanges/amq.direct/k; send m to=/exchanges/amq.fanout
@@ -119,6 +128,73 @@ def test_a_source_of_version_1_binds_a_queue_of_its_own() -> None:
         sender.send(message("x", subject=subject), settled=True)
     rig.rest()
     assert receiver.credit == 9
+
+
+@rabbit
+def test_more_routing_keys_may_be_in_the_annotation_x_cc_since_4_1(preset) -> None:
+    """A queue gets the message once; 4.0 does not look (`lookup_routing_key`)."""
+    rig = rig_of(preset, "a", "b", "c")
+    _, session = rig.raw()
+    rig.sender(session, "/queues/a").send(message("m", cc="b,a,none"))
+    rig.rest()
+    ready = {name: rig.queue(name).ready for name in "abc"}
+    assert ready == {"a": 1, "b": int(preset is RMQ43), "c": 0}
+
+
+COPIES = {
+    "no list": "b",
+    "not all strings": ["b", 3],
+    "symbols": [Symbol("b")],
+}
+
+
+@pytest.mark.parametrize("value", COPIES.values(), ids=COPIES)
+@pytest.mark.parametrize("to", ["", "/queues/a"])
+def test_an_x_cc_that_is_no_list_of_strings_is_refused_by_4_3(value, to) -> None:
+    """invalid-field: rejected if the message names its place, else released and the link ends."""
+    rig = rig_of(RMQ43, "a", "b")
+    client, session = rig.raw()
+    link = rig.sender(session, Target() if to else "/queues/a")
+    body = message("m", **({"to": to} if to else {}))
+    link.send(encode_message([MessageAnnotations({Symbol("x-cc"): value})]) + body)
+    rig.rest()
+    (outcome,) = outcomes(client)
+    if to:
+        assert outcome.error.condition == ErrorCondition.INVALID_FIELD
+        assert link.attached
+    else:
+        assert isinstance(outcome, Released)
+        assert client.frames(Detach)[0].error.condition == ErrorCondition.INVALID_FIELD
+    assert [rig.queue(name).ready for name in "ab"] == [0, 0]
+
+
+USERS = {
+    # name: (user-id, as whom the client has logged in, whether the message is taken)
+    "none": (None, PLAIN_GUEST, True),
+    "its own": (b"guest", PLAIN_GUEST, True),
+    "anonymous is guest": (b"guest", SaslClient(), True),
+    "another's": (b"admin", PLAIN_GUEST, False),
+    "another's, of anonymous": (b"anonymous", SaslClient(), False),
+}
+
+
+@rabbit
+@pytest.mark.parametrize(("user", "sasl", "taken"), USERS.values(), ids=USERS)
+@pytest.mark.parametrize("to", ["", "/queues/q", "/exchanges/amq.fanout"])
+def test_nobody_sends_in_another_s_name(preset, user, sasl, taken, to) -> None:
+    """unauthorized-access, whatever the target: 4.3 detaches the link, 4.0 ends the session."""
+    rig = rig_of(preset, "q")
+    rig.broker.vhost.bind("amq.fanout", "q", "")
+    client, session = rig.raw(sasl=sasl)
+    link = rig.sender(session, to or Target())
+    properties = Properties(user_id=user, to=None if to else "/queues/q")
+    link.send(encode_message([Header(), properties, Data(b"m")]))
+    rig.rest()
+    assert rig.queue().ready == taken
+    if not taken:
+        (fault,) = client.frames(Detach if preset is RMQ43 else End)
+        assert fault.error.condition == ErrorCondition.UNAUTHORIZED_ACCESS
+        assert outcomes(client) == []
 
 
 @pytest.mark.parametrize(

@@ -23,11 +23,18 @@ from workbench.broker.virtual_host import QueueLockedError, Terms, VirtualHost
 from workbench.presets import Preset
 
 from .addresses import AddressError, Where, queue_name, source, target
-from .destinations import AnonymousDestination, Destination, ExchangeDestination, QueueDestination
+from .destinations import (
+    AnonymousDestination,
+    Destination,
+    ExchangeDestination,
+    QueueDestination,
+    RoutingTerms,
+)
 
 OUTCOMES = ("amqp:accepted:list", "amqp:rejected:list", "amqp:released:list", "amqp:modified:list")
 TEMPORARY = "temporary-queue"
 LONG_NAMES = 150
+ANONYMOUS, GUEST = "anonymous", "guest"
 
 
 class RefusedError(Exception):
@@ -123,7 +130,7 @@ class RabbitResolver:
         self._vhost = vhost
         self._version_1 = preset.addresses_v1
         self._durable = preset.durable_unless_said
-        self._makes_dynamic = preset.refuses_links  # both came after 4.0
+        self._makes_dynamic = self._copies = preset.refuses_links  # all three came after 4.0
         self._connection = connection
 
     def consumed(self, link: SenderLink) -> QueueProcess:
@@ -157,11 +164,11 @@ class RabbitResolver:
         if isinstance(terminus, Target) and terminus.dynamic:
             made = self._dynamic(link, terminus)
             where = Where(exchange=DEFAULT, routing_key=made.name, queue=made.name)
-            return ExchangeDestination(self._vhost, where, made, durable=self._durable)
+            return ExchangeDestination(self._vhost, where, made, self._terms(link))
         if not isinstance(terminus, Target):
             raise CrashError("the attach has no target; legal: a target, if without an address")
         if terminus.address is None:
-            return AnonymousDestination(self._vhost, durable=self._durable)
+            return AnonymousDestination(self._vhost, self._terms(link))
         where = self._parsed(target, terminus.address)
         queue = None if where.queue is None else self._queue_of(where)
         assert where.exchange is not None
@@ -171,7 +178,16 @@ class RabbitResolver:
                 ErrorCondition.UNAUTHORIZED_ACCESS,
                 f"forbidden to publish to internal exchange {where.exchange!r} in vhost '/'",
             )
-        return ExchangeDestination(self._vhost, where, queue, durable=self._durable)
+        return ExchangeDestination(self._vhost, where, queue, self._terms(link))
+
+    def _terms(self, link: ReceiverLink) -> RoutingTerms:
+        """A client that has logged in with ANONYMOUS is guest [anonymous_login_user]."""
+        user = link.session.connection.user
+        return RoutingTerms(
+            durable=self._durable,
+            copies=self._copies,
+            user=GUEST if user in (None, ANONYMOUS) else user,
+        )
 
     def _parsed(self, read: Callable[..., Where], address: object) -> Where:
         try:

@@ -6,6 +6,7 @@ the default exchange with the key `q` (`rabbit_amqp_session.erl:lookup_target`).
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 from workbench.amqp10.errors import DecodeError, ErrorCondition
@@ -17,6 +18,7 @@ from workbench.amqp10.messaging import (
 )
 from workbench.amqp10.performatives import Error
 from workbench.amqp10.receiver import IncomingDelivery
+from workbench.amqp10.value_text import value_text
 from workbench.broker.queue_process import QueueProcess
 from workbench.broker.routing import DEFAULT, RoutingError
 from workbench.broker.unconfirmed import Settled
@@ -25,6 +27,7 @@ from workbench.queues import Message, Origin
 
 from .addresses import AddressError, Where, target
 from .annotations import routed
+from .message_sections import user_of
 from .payload import message_of
 
 CC = "x-cc"
@@ -76,6 +79,21 @@ class UndeliverableError(Exception):
         self.forbidden = forbidden
 
 
+@dataclass(frozen=True, slots=True)
+class RoutingTerms:
+    """What a publisher's messages are asked before they are routed.
+
+    Attributes:
+        durable: what a message without a header is.
+        copies: whether the annotation x-cc has further routing keys.
+        user: who has logged in; a message that says who has sent it has to say the same.
+    """
+
+    durable: bool
+    copies: bool
+    user: str
+
+
 class QueueDestination:
     """One queue, without exchanges."""
 
@@ -104,12 +122,12 @@ class _Routed:
 
     Args:
         vhost: of the broker.
-        durable: what a message without a header is.
+        terms: what else a message is asked.
     """
 
-    def __init__(self, vhost: VirtualHost, *, durable: bool) -> None:
+    def __init__(self, vhost: VirtualHost, terms: RoutingTerms) -> None:
         self._vhost = vhost
-        self._durable = durable
+        self._terms = terms
         self._reached: set[QueueProcess] = set()
 
     def gone(self, queue: QueueProcess) -> bool:
@@ -120,7 +138,22 @@ class _Routed:
 
     def _message(self, delivery: IncomingDelivery, exchange: str, key: str) -> Message:
         """A delivery as it is kept when it is routed so; its message-format is not looked at."""
-        return message_of(routed(delivery.payload, exchange, key, durable=self._durable))
+        return message_of(routed(delivery.payload, exchange, key, durable=self._terms.durable))
+
+    def _check_user(self, payload: bytes, *, by_message: bool) -> None:
+        """Nobody sends in another's name (`rabbit_access_control.erl:check_user_id`).
+
+        Raises:
+            UndeliverableError: somebody does.
+        """
+        claimed, user = user_of(payload), self._terms.user
+        if claimed not in (None, user):
+            raise UndeliverableError(
+                ErrorCondition.UNAUTHORIZED_ACCESS,
+                f"user_id property set to '{claimed}' but authenticated user was '{user}'",
+                by_message=by_message,
+                forbidden=True,
+            )
 
     def _publish(
         self,
@@ -135,7 +168,7 @@ class _Routed:
         vhost = self._vhost
         if key is None:
             key = sections.properties.subject or ""
-        keys = (key, *sections.more_keys())
+        keys = (key, *(sections.more_keys(by_message=by_message) if self._terms.copies else ()))
         message = self._message(delivery, exchange, key)
         try:
             queues = vhost.route(exchange, keys, message)
@@ -150,6 +183,7 @@ class _Routed:
             raise UndeliverableError(
                 ErrorCondition.NOT_FOUND, str(error), by_message=by_message
             ) from None
+        self._check_user(sections.payload, by_message=by_message)
         self._reached.update(queues)
         vhost.publish(queues, message, Origin(exchange=exchange, routing_keys=keys), done)
 
@@ -162,10 +196,9 @@ class ExchangeDestination(_Routed):
         vhost: VirtualHost,
         where: Where,
         queue: QueueProcess | None,
-        *,
-        durable: bool,
+        terms: RoutingTerms,
     ) -> None:
-        super().__init__(vhost, durable=durable)
+        super().__init__(vhost, terms)
         assert where.exchange is not None
         self.name = where.queue or where.exchange
         self._exchange = where.exchange
@@ -184,11 +217,13 @@ class ExchangeDestination(_Routed):
         """To every queue that it leads to."""
         key, payload = self._key, delivery.payload
         same = payload is self._came
-        if key is not None and self._straight and (same or payload.find(_CC) < 0):
+        plain = same or not self._terms.copies or payload.find(_CC) < 0
+        if key is not None and self._straight and plain:
             queue = self._vhost.queues.get(key)
             if queue is not None:
                 message = self._kept if same else None
                 if message is None:
+                    self._check_user(payload, by_message=False)
                     message = self._message(delivery, DEFAULT, key)
                     self._came, self._kept = payload, message
                 self._reached.add(queue)
@@ -249,14 +284,25 @@ class _Sections:
         found = self._section(Properties)
         return found if isinstance(found, Properties) else Properties()
 
-    def more_keys(self) -> list[str]:
-        """Further routing keys, which a publisher may put into the annotation x-cc."""
+    def more_keys(self, *, by_message: bool) -> list[str]:
+        """Further routing keys, which a publisher may put into the annotation x-cc.
+
+        Raises:
+            UndeliverableError: that is no list of strings.
+        """
         if _CC not in self.payload:
             return []
         found = self._section(MessageAnnotations)
         value = found.value if found is not None and isinstance(found.value, dict) else {}
-        keys = value.get(CC)
-        return [key for key in keys if isinstance(key, str)] if isinstance(keys, list) else []
+        keys = value.get(CC, [])
+        if type(keys) is list and all(type(key) is str for key in keys):
+            return keys
+        raise UndeliverableError(
+            ErrorCondition.INVALID_FIELD,
+            f"bad value for 'x-cc' message-annotation: {value_text(keys)}; legal: a list of"
+            " strings",
+            by_message=by_message,
+        )
 
 
 def _undeliverable(text: str) -> UndeliverableError:

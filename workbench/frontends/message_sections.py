@@ -86,6 +86,26 @@ def _walk(payload: bytes, whole: bool) -> str | None:
     return None if body else "it has no body"
 
 
+def user_of(payload: bytes) -> str | None:
+    """Who a message says has sent it: user-id of its properties; None if it does not.
+
+    Args:
+        payload: of a message, which `fault_of_message` has found whole.
+    """
+    at, end = 0, len(payload)
+    while at < end:
+        descriptor, start = read_descriptor(payload, at, end, "a section of a message")
+        code = SECTIONS[descriptor].DESCRIPTOR
+        if code >= Properties.DESCRIPTOR:
+            if code > Properties.DESCRIPTOR:
+                return None
+            fields, _ = decode_value(payload, start, end)
+            user = fields[1] if isinstance(fields, list) and len(fields) > 1 else None
+            return user.decode(errors="replace") if isinstance(user, bytes) else None
+        at = _behind(payload, start, end)
+    return None
+
+
 def _in_order(code: int, least: int, body: int) -> bool:
     """Whether a section may follow: before the body each once, in the order of their codes."""
     if code == FOOTER:

@@ -325,3 +325,15 @@ def test_links_may_interleave_where_one_link_may_not():
     assert event.delivery.payload == b"whole"
     (event,) = pair.inject(pair.sending, Transfer(handle=0), b"b")
     assert event.delivery.payload == b"ab"
+
+
+def test_what_is_discarded_behind_a_detach_does_not_close_the_window_for_good():
+    """Its frames have used the window [2.5.6]: when the peer has detached, too, it opens again."""
+    session = SessionSettings(incoming_window=3, regrant_at=1)
+    pair = LinkPair(credit=100, client_session=session)
+    for _ in range(3):
+        pair.sender.send(b"m")
+    pair.receiver.close()
+    pair.pump()
+    assert received(pair) == []
+    assert pair.sender_session.counters.remote_incoming_window == 3

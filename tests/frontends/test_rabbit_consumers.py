@@ -185,6 +185,28 @@ def test_a55_who_waits_behind_the_single_active_consumer_hears_of_nothing_availa
     assert [item.payload for item in client.received if isinstance(item, Frame)][-1] == b"m4"
 
 
+@pytest.mark.parametrize("more", [False, True])
+def test_who_becomes_active_is_told_drain_if_its_latest_credit_was_to_be_drained(more) -> None:
+    """`rabbit_fifo.erl:consumer_update_active_effects` tells what the consumer asked for last."""
+    rig = Rig(RMQ43)
+    rig.broker.declare("q", QueueArguments(queue_type="quorum", single_active_consumer=True))
+    client, session = rig.raw()
+    first, second = (rig.receiver(session, "q", name) for name in ("first", "second"))
+    second.grant(5, drain=True)
+    rig.rest()
+    if more:
+        second.grant(5)
+        rig.rest()
+    first.close()
+    rig.rest()
+    told = [
+        (flow.link_credit, flow.drain, dict(flow.properties)["rabbitmq:active"])
+        for flow in client.frames(Flow)
+        if flow.handle == 1
+    ]
+    assert told == [(0, True, False), (5, False, True) if more else (0, True, True)]
+
+
 @rabbit
 def test_a46_the_broker_never_asks_for_an_echo(preset) -> None:
     """4.3 writes echo=false out, 4.0 leaves it out."""

@@ -442,6 +442,9 @@ PUBLISHERS = {
     "a dynamic target": ({"target": Target(dynamic=True)}, "not-implemented"),
     "deliveries of an earlier attach": ({"unsettled": {b"t": None}}, "not-implemented"),
     "settling second": ({"rcv_settle_mode": SECOND}, "not-implemented"),
+    "an outcome that is none": (
+        {"source": Source(outcomes=("amqp:lost:list",))}, "not-implemented",
+    ),
 }  # fmt: skip
 CONSUMERS = {
     "no such queue": ({"source": Source(address="/queues/none")}, "not-found"),
@@ -499,6 +502,22 @@ def test_a_pre_settled_link_may_say_that_the_receiver_settles_second(preset) -> 
     )
     assert said(client) is None
     assert client.frames(Attach)[0].rcv_settle_mode is FIRST
+
+
+@rabbit
+@pytest.mark.parametrize("dynamic", [False, True])
+def test_4_3_does_not_repeat_the_capabilities_of_a_source(preset, dynamic) -> None:
+    """It tells those of the queue's kind, of which none has any; 4.0 repeats what was said."""
+    rig = rig_of(preset)
+    client, session = rig.raw()
+    wish = ("temporary-queue", "queue")
+    if dynamic and preset is RMQ40:
+        return  # it makes none
+    address = None if dynamic else QUEUE
+    session.attach_receiver("r", Source(address=address, dynamic=dynamic, capabilities=wish))
+    rig.rest()
+    told = client.frames(Attach)[0].source.capabilities
+    assert told == (wish if preset is RMQ40 else None)
 
 
 def test_4_3_makes_a_temporary_queue_for_a_dynamic_terminus() -> None:
@@ -648,6 +667,16 @@ def test_a_transfer_that_breaks_a_rule(preset, terms, frames, in_40, in_43, read
     rig.rest()
     assert said(client) == (in_40 if preset is RMQ40 else in_43)
     assert ready in (None, rig.queue().ready)
+
+
+def test_a_transfer_that_ends_its_link_uses_the_window_as_any_other() -> None:
+    """The detach, then the flow that opens the window (`rabbit_amqp_session.erl:handle_frame`)."""
+    rig = rig_of(RMQ43, incoming_window=2)
+    client, _ = dumb(rig)
+    put(rig, client, publisher(), transfer(rcv_settle_mode=SECOND))
+    kinds = [type(item.performative) for item in client.received]
+    assert kinds == [Attach, Flow, Detach, Flow]
+    assert (client.frames(Flow)[-1].handle, client.frames(Flow)[-1].incoming_window) == (None, 2)
 
 
 OTHER_X, OWN = ({Symbol(name): 1} for name in ("x-a", "a"))

@@ -631,6 +631,7 @@ class Connection:
 
     def _answer_detach(self, event: LinkDetached) -> None:
         event.link.finish(closed=event.closed, error=None)
+        event.link.session.regrant()  # what came for it before may have been discarded
 
     def _answer_flow(self, event: FlowReceived) -> None:
         event.session.answer_flow(event)
@@ -644,6 +645,7 @@ class Connection:
     def _answer_violation(self, event: ProtocolViolation) -> None:
         if event.scope is Scope.LINK and event.link is not None:
             event.link.finish(closed=True, error=event.error)
+            event.link.session.regrant()  # a transfer that broke a rule has used the window, too
         elif event.scope is Scope.SESSION and event.session is not None:
             event.session.finish(event.error)
         else:

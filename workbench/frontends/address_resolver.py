@@ -139,12 +139,6 @@ class RabbitResolver:
         terminus = link.source
         if not isinstance(terminus, Source):
             raise RefusedError(ErrorCondition.INVALID_FIELD, f"{value_text(terminus)} is no source")
-        unknown = [name for name in terminus.outcomes or () if name not in OUTCOMES]
-        if unknown:
-            raise RefusedError(
-                ErrorCondition.NOT_IMPLEMENTED,
-                f"outcomes not supported: {', '.join(unknown)}; legal: {', '.join(OUTCOMES)}",
-            )
         if terminus.dynamic:
             return self._dynamic(link, terminus)
         where = self._parsed(source, terminus.address)
@@ -245,3 +239,10 @@ def _validate(link: SenderLink | ReceiverLink) -> None:
         and attach.snd_settle_mode is not SenderSettleMode.SETTLED
     ):
         raise RefusedError(ErrorCondition.NOT_IMPLEMENTED, "rcv-settle-mode second not supported")
+    outcomes = link.source.outcomes if isinstance(link.source, Source) else None
+    unknown = [name for name in outcomes or () if name not in OUTCOMES]
+    if unknown:
+        raise RefusedError(
+            ErrorCondition.NOT_IMPLEMENTED,
+            f"outcomes not supported: {', '.join(unknown)}; legal: {', '.join(OUTCOMES)}",
+        )

@@ -93,6 +93,7 @@ class RabbitOutgoingLink(OutgoingLink):
         self._heeded = False  # the flow that comes now has been worked into the counters
         self._echo = False
         self._drain = False
+        self._drained_last = False  # the queue remembers that its latest credit was to be drained
         link.overruns = True
 
     def attach(self, settled: bool, filters: Filters, epoch_us: int) -> None:
@@ -201,7 +202,7 @@ class RabbitOutgoingLink(OutgoingLink):
 
             def told() -> None:
                 if self._active_told is not active:
-                    self._tell(available, active=active)
+                    self._tell(available, drain=self._drained_last, active=active)
 
             self._out.push(self, told)
 
@@ -253,6 +254,7 @@ class RabbitOutgoingLink(OutgoingLink):
     def _answered(self, reply: CreditReply) -> None:
         """The queue's answer: end of a request, or of one batch of it."""
         counters = self.link.counters
+        self._drained_last = self._drain
         if self._drain:
             self._drain_answered(reply)
         elif self._aside is not None:
@@ -296,7 +298,7 @@ class RabbitOutgoingLink(OutgoingLink):
 
         Args:
             available: messages ready in the queue.
-            drain: this ends a drain.
+            drain: this ends a drain, or the latest credit was one.
             active: whether messages are for this consumer; told if the client was told otherwise.
         """
         counters = self.link.counters

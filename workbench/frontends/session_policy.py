@@ -312,9 +312,10 @@ class RabbitPolicy(SessionPolicy):
         assert isinstance(source, Source)
         assert peer is not None
         settled = peer.snd_settle_mode is SenderSettleMode.SETTLED
-        mode = source.distribution_mode
-        if self.preset.writes_defaults:
+        mode, capabilities = source.distribution_mode, source.capabilities
+        if self.preset.writes_defaults:  # no queue here has capabilities of its own for a source
             mode = Symbol("copy" if queue.arguments.queue_type == STREAM else "move")
+            capabilities = None
         if source.dynamic:
             source = structs.replace(source, **dynamic_terms(queue.name))
         return {
@@ -323,6 +324,7 @@ class RabbitPolicy(SessionPolicy):
                 default_outcome=Released(),
                 outcomes=OUTCOMES,
                 distribution_mode=mode,
+                capabilities=capabilities,
             ),
             "target": None,
             "snd_settle_mode": SenderSettleMode.SETTLED if settled else SenderSettleMode.UNSETTLED,

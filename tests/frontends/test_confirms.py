@@ -38,6 +38,10 @@ CONFIRMS = {
     "settled messages are in no range": """
         with queue_enqueue_us=0
         stall; attach; burst 2; presettled; burst 1; unsettled; burst 1; resume -> told 0-1 3""",
+    # `process_routing_confirm` answers in the same turn; no other queue's word is waited for.
+    "what no queue gets is released at once, each by itself": """
+        with queue_enqueue_us=0
+        attach to=/exchanges/amq.direct/nowhere; burst 3 -> told 0 1 2 | outcomes released*3""",
     # First the dispositions, then the flow (`send_delivery_state_changes`).
     "outcomes are told before the credit that they make legal": """
         with queue_enqueue_us=0

@@ -187,10 +187,11 @@ EXCHANGES = [
     ("DELETE", "/bindings/src=nobody;dstq=nobody;key=;args=abc", None, 204),
     ("DELETE", "/bindings/src=;dstq=q;key=k;args=", None, 400),
     ("DELETE", "/bindings/q", None, 400),
-    ("PUT", "/auth/tokens", b"token", 400),
+    ("PUT", "/auth/tokens", b"token", 204),
 ]  # fmt: skip
 
 NONE_AT_ALL = [
+    ("PUT", "/auth/tokens", "token"),
     ("PATCH", "/queues/q", None),
     ("GET", "/nothing", None),
     ("GET", "queues/q", None),

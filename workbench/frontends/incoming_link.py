@@ -6,7 +6,8 @@ may wait for their queue's confirm, those that were sent settled included. So a 
 holds exactly the publishers that send to it (`rabbit_amqp_session.erl:grant_link_credit`).
 
 A message counts as unconfirmed from its last frame on until the session has worked off the queue's
-confirm (see `confirms`).
+confirm (see `confirms`). One that goes to no queue is released at once, by a frame of its own
+(`process_routing_confirm`).
 """
 
 from __future__ import annotations
@@ -70,6 +71,7 @@ class IncomingLink:
         self._gated = preset.confirms_gate_credit
         self._rejects = preset.refuses_links
         self._held = False
+        self._publishing = False
         self._notes = notes
         self._confirms = confirms
         link.unconfirmed = 0
@@ -92,10 +94,13 @@ class IncomingLink:
 
     def delivery_received(self, delivery: IncomingDelivery) -> None:
         """Pass the message on; the disposition follows when the queue has taken it."""
+        self._publishing = True
         try:
             self.destination.publish(delivery, partial(self._settle, delivery))
         except UndeliverableError as fault:
             self._undeliverable(delivery, fault)
+        finally:
+            self._publishing = False
         self.maybe_grant()
 
     def _undeliverable(self, delivery: IncomingDelivery, fault: UndeliverableError) -> None:
@@ -152,7 +157,8 @@ class IncomingLink:
             state = ACCEPTED
         elif type(outcome) is Refused:
             state = rejection(outcome) if self._rejects else REJECTED
-        if self._confirms is not None:
+        unroutable = self._publishing and state is RELEASED  # there is no queue to be waited for
+        if self._confirms is not None and not unroutable:
             self._confirms.add(self, delivery, state)
             return
         self.confirmed([delivery], told=not delivery.settled)

@@ -320,8 +320,11 @@ class Management:
             f"args={arguments_hash(binding.arguments)}",
         }
 
-    def _put_token(self, **_: Any) -> Response:
-        raise RefusedRequestError(BAD_REQUEST, "OAuth tokens are not used here")
+    def _put_token(self, *, body: Any, **_: Any) -> Response:
+        """Users with a password never expire, so a token changes nothing (`update_state`)."""
+        if type(body) is not bytes:
+            raise UnexpectedRequestError(f"{value_text(body)} is no token; legal: a binary")
+        return Response(NO_CONTENT)
 
 
 Handler = Callable[..., Response | Later]

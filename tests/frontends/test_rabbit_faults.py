@@ -489,6 +489,22 @@ def test_an_attach_that_cannot_be_is_refused_by_4_3_and_ends_the_session_of_4_0(
     assert len(client.frames(Detach)) == 1
 
 
+@every_preset
+def test_nobody_consumes_beside_a_consumer_that_wants_to_be_the_only_one(preset) -> None:
+    """One of AMQP 0-9-1: 4.3 calls it unauthorized-access, 4.0 internal-error of the session."""
+    rig = Rig(preset)
+    queue = rig.broker.declare("q")
+    rig.broker.vhost.claim(queue, "another", exclusive=True)
+    client, _ = dumb(rig)
+    put(rig, client, consumer(source=Source(address="q"), target=Target(address="here")))
+    expected = {
+        SPEC: "detach amqp:resource-locked",
+        RMQ40: CRASH,
+        RMQ43: "detach amqp:unauthorized-access",
+    }
+    assert said(client) == expected[preset]
+
+
 @rabbit
 def test_a_pre_settled_link_may_say_that_the_receiver_settles_second(preset) -> None:
     """There is nothing to settle; the answer says first."""

@@ -321,7 +321,7 @@ class BrokerConnection:
         try:
             self._broker.vhost.claim(queue, name, exclusive=False)
         except QueueInUseError as error:
-            raise RefusedError(ErrorCondition.RESOURCE_LOCKED, str(error)) from None
+            raise RefusedError(policy.in_use, str(error)) from None
         host = policy.consumer(name, link, queue, self._notes_of(link), self._credit_rule)
         settled = link.snd_settle_mode is SenderSettleMode.SETTLED
         link.available = 0 if queue.queue.active is not None else queue.queue.ready

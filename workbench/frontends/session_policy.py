@@ -108,6 +108,7 @@ class SessionPolicy:
     full_transfers = False  # every frame of a message has what its first one has
     # Credit is never cut here, so a publisher that sends without any has broken the rule [2.6.7].
     credit_overrun = CreditOverrun.DETACH
+    in_use = ErrorCondition.RESOURCE_LOCKED  # a queue has a consumer that wants to be its only one
 
     def __init__(self, owner: Host, preset: Preset) -> None:
         self.owner = owner
@@ -237,6 +238,9 @@ class RabbitPolicy(SessionPolicy):
     def __init__(self, owner: Host, preset: Preset) -> None:
         super().__init__(owner, preset)
         self._outs: dict[Session, OutgoingPending] = {}
+        # `rabbit_classic_queue.erl:consume`, which had no words for it before 4.1.
+        told = preset.refuses_links
+        self.in_use = ErrorCondition.UNAUTHORIZED_ACCESS if told else ErrorCondition.INTERNAL_ERROR
 
     def settings(self) -> ConnectionSettings:
         """A heartbeat of 0 is told; links are known by their handles alone (`handle_attach`).

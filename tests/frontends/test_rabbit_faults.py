@@ -39,6 +39,7 @@ from workbench.amqp10.performatives import (
 from workbench.amqp10.settings import ConnectionSettings
 from workbench.amqp10.values import Described, MapPairs, Symbol, UInt, ULong
 from workbench.frontends import message_of
+from workbench.frontends.address_resolver import OUTCOMES
 from workbench.queues import QueueArguments
 from workbench.sim import Wire
 
@@ -518,6 +519,19 @@ def test_a_pre_settled_link_may_say_that_the_receiver_settles_second(preset) -> 
     )
     assert said(client) is None
     assert client.frames(Attach)[0].rcv_settle_mode is FIRST
+
+
+@rabbit
+@pytest.mark.parametrize("asked", [None, OUTCOMES[2::-2], OUTCOMES[:1]])
+def test_a_consumer_is_promised_the_outcomes_that_it_asked_for(preset, asked) -> None:
+    """All four if it named none (`outcomes`)."""
+    rig = rig_of(preset)
+    client, session = rig.raw()
+    session.attach_receiver("r", Source(address=QUEUE, outcomes=asked))
+    rig.rest()
+    told = client.frames(Attach)[0].source
+    assert told.outcomes == (asked or OUTCOMES)
+    assert told.default_outcome == Released()
 
 
 @rabbit

@@ -326,7 +326,7 @@ class RabbitPolicy(SessionPolicy):
             "source": structs.replace(
                 source,
                 default_outcome=Released(),
-                outcomes=OUTCOMES,
+                outcomes=OUTCOMES if source.outcomes is None else source.outcomes,
                 distribution_mode=mode,
                 capabilities=capabilities,
             ),

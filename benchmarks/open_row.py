@@ -4,7 +4,8 @@
 
 Once of one run of so many rows, where the fold begins at the first row, and once of as many runs as
 come to so many rows, where only the row groups of one run are read. The second row opened of the
-long run goes on from what was kept of the first.
+long run goes on from what was kept of the first. Then the long run again, where nobody reads what
+the last copy but one of the run sends: its frames are in flight for ever and are looked up.
 """
 
 import sys
@@ -22,13 +23,13 @@ from benchmarks.grown import tile
 from workbench.scenarios.run import run
 from workbench.trace.cut import cut
 from workbench.trace.files import to_table
-from workbench.trace.schema import arrow_schema
+from workbench.trace.schema import RECEIVED, arrow_schema
 
 GROUP_ROWS = 50_000
 
 
-def one_long_run(path, rows, size):
-    """Copies of a run behind each other, as one run with one busy link."""
+def one_long_run(path, rows, size, unread=-1):
+    """Copies of a run behind each other, as one run with one busy link; of one nothing arrives."""
     table, schema = to_table(rows, raw=False), arrow_schema()
     by = {
         name: pc.max(table[name]).as_py() + 1 for name in ("seq", "t_us", "frame_id")
@@ -41,6 +42,8 @@ def one_long_run(path, rows, size):
                 place = schema.get_field_index(name)
                 moved = pc.add(copy[name], pa.scalar(step * (written // len(rows)), pa.int64()))
                 copy = copy.set_column(place, schema.field(place), moved)
+            if written // len(rows) == unread:
+                copy = copy.filter(pc.not_equal(copy["event"], RECEIVED))
             writer.write_table(copy, row_group_size=GROUP_ROWS)
             written += len(rows)
     return written
@@ -66,6 +69,9 @@ def main(sizes):
             print(f"one run of {count:,} rows")
             timed("near the end, nothing kept", path, count - 1_000)
             timed("in the middle, a fold is kept", path, count // 2)
+            path = Path(folder) / f"unread-{size}.parquet"
+            one_long_run(path, rows, size, unread=(count - 1) // len(rows) - 1)
+            timed("near the end, 200 frames in flight", path, count - 1_000)
             path = Path(folder) / f"many-{size}.parquet"
             count = tile(path, [short], size)
             last = count // len(short) - 1

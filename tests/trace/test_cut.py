@@ -280,6 +280,34 @@ def test_only_row_groups_of_the_rows_are_read(
     assert set(groups) == {4}
 
 
+def test_frames_in_flight_are_looked_up_in_one_read_of_the_groups_that_have_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Frames of the beginning and of the end that never arrived, and none of those between."""
+    monkeypatch.setattr(cutting, "WARM_ROWS", 5)
+    rows = [row for row in rows_of("handover") if row.event != "received" or 19 < row.seq < 54]
+    rows = [dataclasses.replace(row, seq=seq) for seq, row in enumerate(rows)]
+    path = written(tmp_path, rows, 5)
+    whole: list[list[int]] = []
+    plain = pieces._read
+
+    def counted(chosen: Any, columns: Any) -> Any:
+        if columns == pieces.COLUMN_NAMES:
+            whole.append([piece.group for piece in chosen])
+        return plain(chosen, columns)
+
+    monkeypatch.setattr(pieces, "_read", counted)
+    found = cut(path, len(rows) - 1, around=2)
+    sent = {flying.seq: flying for flying in found.start.in_flight.values()}
+    assert [row.seq for row in found.earlier.flying] == list(sent)
+    assert list(found.earlier.flying) == [rows[seq] for seq in sent]
+    _, groups = whole
+    looked_up = [seq for seq in sent if seq < found.rows[0].seq - 5]
+    assert groups == sorted({seq // 5 for seq in looked_up})
+    assert len(looked_up) > 2 * len(groups)
+    assert not set(range(groups[0], groups[-1])) <= set(groups)
+
+
 def test_runs_of_several_files_in_a_folder(tmp_path: Path) -> None:
     """A run goes on from file to file; another run in the same row group is not its business."""
     rows = rows_of("handover")

@@ -360,7 +360,7 @@ def _flying(pieces: Pieces, run: str, start: State, before: Sequence[Row]) -> li
     at_hand = {row.seq: row for row in before}
     seqs = [flying.seq for flying in start.in_flight.values()][-FLYING_ROWS:]
     missing = [seq for seq in seqs if seq not in at_hand]
-    at_hand |= {seq: row for seq in missing for row in pieces.rows(run, seq, seq + 1)}
+    at_hand |= {row.seq: row for row in pieces.rows_at(run, missing)}
     return [at_hand[seq] for seq in seqs if seq in at_hand]
 
 

@@ -144,6 +144,13 @@ class Pieces:
             row for batch in self.chosen(run, first, end, COLUMN_NAMES) for row in from_table(batch)
         ]
 
+    def rows_at(self, run: str, seqs: Sequence[int]) -> list[Row]:
+        """Those of the run's rows that have these numbers, whole; a row group is read once."""
+        if not seqs:
+            return []
+        found = self.chosen(run, min(seqs), max(seqs) + 1, COLUMN_NAMES, only=seqs)
+        return [row for batch in found for row in from_table(batch)]
+
     def narrow_rows(
         self, run: str, first: int, end: int, near: Set[str | None] | None = None
     ) -> Iterator[Row]:
@@ -170,6 +177,7 @@ class Pieces:
         end: int,
         columns: Sequence[str],
         near: Set[str | None] | None = None,
+        only: Sequence[int] | None = None,
     ) -> Iterator[Any]:
         """The run's rows from `first` to before `end` with these columns, in order.
 
@@ -179,6 +187,7 @@ class Pieces:
             end: the row after the last.
             columns: with `connection` and `event`, if only some connections are `near`.
             near: see `batches`.
+            only: rows with these numbers; None: all. Groups that have none of them are not read.
 
         Raises:
             TraceFileError: a file is damaged or gone, or the rows are not in order.
@@ -190,12 +199,15 @@ class Pieces:
             piece
             for piece in self.pieces
             if piece.may_have(run, first, end)
+            and (only is None or any(piece.may_have(run, seq, seq + 1) for seq in only))
             and (near is None or not near.isdisjoint(self._connections(piece)))
         ]
         for batch in _read(chosen, columns):
             mask = _of_run(batch.column("run"), run)
             seqs = batch.column("seq").to_numpy()
             mask &= (seqs >= first) & (seqs < end)
+            if only is not None:
+                mask &= np.isin(seqs, only)
             places = np.flatnonzero(mask)
             if not len(places):
                 if len(seqs) and seqs[0] >= end and chosen[-1].is_all(run):

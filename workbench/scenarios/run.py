@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 from workbench import presets
 from workbench.presets import Preset
 from workbench.sim import VirtualClock
+from workbench.trace.collector import seldom_collected
 from workbench.trace.schema import Row
 from workbench.trace.taps import Recorder
 
@@ -204,6 +205,7 @@ class Run:
         if not -1 <= after_seq <= last:
             raise ActionError(refusal("row.none", row=after_seq, last=last))
 
+    @seldom_collected()
     def _execute(
         self,
         stop_after: int | None,

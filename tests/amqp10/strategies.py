@@ -81,21 +81,22 @@ assert set(SCALAR) == set(SCALARS)
 scalars = st.one_of(*SCALAR.values())
 
 
-@st.composite
-def arrays(draw, deep: st.SearchStrategy | None = None):
+_descriptors = st.lists(SCALAR["symbol"] | SCALAR["ulong"], max_size=1)
+
+
+def arrays(deep: st.SearchStrategy | None = None):
     """An array of one type, sometimes with described elements."""
-    names = [*SCALAR] + (["list", "map", "array"] if deep is not None else [])
-    name = draw(st.sampled_from(names))
-    element = SCALAR.get(name)
-    if name == "list":
-        element = st.lists(deep, max_size=3)
-    elif name == "map":
-        element = maps(deep)
-    elif name == "array":
-        element = arrays()
-    items = draw(st.lists(element, max_size=4))
-    descriptors = draw(st.lists(SCALAR["symbol"] | SCALAR["ulong"], max_size=1))
-    return c.Array(name, tuple(items), tuple(descriptors))
+    elements = dict(SCALAR)
+    if deep is not None:
+        elements |= {"list": st.lists(deep, max_size=3), "map": maps(deep), "array": arrays()}
+    items = {name: st.lists(element, max_size=4) for name, element in elements.items()}
+    return _arrays(st.sampled_from([*items]), items)
+
+
+@st.composite
+def _arrays(draw, names, items):
+    name = draw(names)
+    return c.Array(name, tuple(draw(items[name])), tuple(draw(_descriptors)))
 
 
 def maps(values: st.SearchStrategy, keys: st.SearchStrategy | None = None):

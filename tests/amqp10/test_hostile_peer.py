@@ -60,14 +60,20 @@ PERFORMATIVES = st.one_of(
 )  # fmt: skip
 
 
+ANY = gen.frames | gen.headers
+QUARTERS = st.integers(0, 3)
+PAYLOADS = st.binary(max_size=600)
+CHANNELS = st.sampled_from([0, 0, 0, 1])
+
+
 @st.composite
 def items(draw):
     """Mostly frames with numbers that hit something, sometimes any frame at all."""
-    if draw(st.integers(0, 3)) == 0:
-        return draw(gen.frames | gen.headers)
+    if draw(QUARTERS) == 0:
+        return draw(ANY)
     performative = draw(PERFORMATIVES)
-    payload = draw(st.binary(max_size=600)) if isinstance(performative, Transfer) else b""
-    return Frame(draw(st.sampled_from([0, 0, 0, 1])), performative, payload)
+    payload = draw(PAYLOADS) if isinstance(performative, Transfer) else b""
+    return Frame(draw(CHANNELS), performative, payload)
 
 
 ACTS = st.sampled_from(["send", "grant", "settle", "flow", "none"])

@@ -232,23 +232,21 @@ def struct(fields):
     return st.none() | st.fixed_dictionaries({}, optional=values)
 
 
+def of_column(column):
+    if column.fields:
+        return struct(column.fields)
+    values = VALUES[column.type]
+    return st.none() | values if column.nullable and column.type != "list<string>" else values
+
+
+# Made once: a strategy is checked when it is first drawn from.
+OF_COLUMN = {column.name: of_column(column) for column in COLUMNS}
+
+
 @st.composite
 def any_row(draw, **strategies):
     """Any row that the schema allows; `strategies` says more about some columns."""
-    given_columns = {}
-    for column in COLUMNS:
-        if column.name in strategies:
-            value = draw(strategies[column.name])
-        elif column.fields:
-            value = draw(struct(column.fields))
-        elif column.type == "list<string>":
-            value = draw(VALUES[column.type])
-        elif column.nullable:
-            value = draw(st.none() | VALUES[column.type])
-        else:
-            value = draw(VALUES[column.type])
-        given_columns[column.name] = value
-    return Row(**given_columns)
+    return Row(**{name: draw(values) for name, values in (OF_COLUMN | strategies).items()})
 
 
 def state_after(rows: Iterable[Row], upto: int | None = None, start: State | None = None) -> State:

@@ -168,27 +168,25 @@ COUNTERS = st.dictionaries(
 )
 
 
+DRAWN = {
+    "vantage": st.sampled_from([CLIENT_END, BROKER_END]),
+    "event": st.sampled_from(["sent", "received", "enqueue"]),
+    "frame_id": st.none() | st.integers(0, 4),
+    "session": st.sampled_from([None, 1]),
+    "link": st.sampled_from([None, "l"]),
+    "ledger": st.none() | COUNTERS,
+    "unknown": st.sampled_from([(), ("link_credit",)]),
+}
+LENGTHS = st.integers(1, 12)
+
+
 @st.composite
 def runs(draw):
-    rows = []
-    for seq in range(draw(st.integers(1, 12))):
-        rows.append(
-            Row(
-                run="r",
-                seq=seq,
-                t_us=seq,
-                vantage=draw(st.sampled_from([CLIENT_END, BROKER_END])),
-                event=draw(st.sampled_from(["sent", "received", "enqueue"])),
-                protocol="amqp-1.0",
-                frame_id=draw(st.none() | st.integers(0, 4)),
-                connection="c1",
-                session=draw(st.sampled_from([None, 1])),
-                link=draw(st.sampled_from([None, "l"])),
-                ledger=draw(st.none() | COUNTERS),
-                unknown=draw(st.sampled_from([(), ("link_credit",)])),
-            )
-        )
-    return rows
+    fixed = {"run": "r", "protocol": "amqp-1.0", "connection": "c1"}
+    return [
+        Row(seq=seq, t_us=seq, **fixed, **{name: draw(some) for name, some in DRAWN.items()})
+        for seq in range(draw(LENGTHS))
+    ]
 
 
 @settings(max_examples=80, deadline=None, derandomize=True)

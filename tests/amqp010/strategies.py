@@ -1,5 +1,6 @@
 """Generated values, controls, commands and frames, made from the field tables of the codec."""
 
+from functools import cache
 from uuid import UUID
 
 from hypothesis import strategies as st
@@ -49,6 +50,7 @@ FIELDS = {
 }
 
 
+@cache
 def composites(kind):
     """Values of a class, each field absent or present."""
     arguments = {

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -45,6 +47,7 @@ NEAR = {
 """Values that may hit something that is there."""
 
 
+@cache
 def near(kind):
     """Values of a class with fields that hit, left out now and then."""
     fields = {
@@ -98,15 +101,22 @@ COMMAND = _commands(st.sampled_from(list(COMMANDS.values())).flatmap(near))
 SAID = st.one_of(USUALLY, USUALLY, USUALLY, MESSAGES, MESSAGES, ATTACH, CONTROL, COMMAND)
 
 
+FLAGS = ["first_segment", "last_segment", "first_frame", "last_frame"]
+ALL_SAID = st.lists(SAID, max_size=12)
+ACCIDENTS = st.sampled_from([0, 0, 1, 2])
+ACCIDENT = st.sampled_from(["lost", "twice", "early", "flag"])
+FLAG = st.sampled_from(FLAGS)
+
+
 @st.composite
 def frames(draw):
     """What is said, in order but for an accident here and there."""
-    found = [frame for one in draw(st.lists(SAID, max_size=12)) for frame in one]
-    for _ in range(draw(st.sampled_from([0, 0, 1, 2]))):
+    found = [frame for one in draw(ALL_SAID) for frame in one]
+    for _ in range(draw(ACCIDENTS)):
         if not found:
             break
         at = draw(st.integers(0, len(found) - 1))
-        match draw(st.sampled_from(["lost", "twice", "early", "flag"])):
+        match draw(ACCIDENT):
             case "lost":
                 del found[at]
             case "twice":
@@ -114,11 +124,8 @@ def frames(draw):
             case "early":
                 found.insert(0, found.pop(at))
             case "flag":
-                found[at] = _mistaken(found[at], draw(st.sampled_from(FLAGS)))
+                found[at] = _mistaken(found[at], draw(FLAG))
     return found
-
-
-FLAGS = ["first_segment", "last_segment", "first_frame", "last_frame"]
 
 
 def _mistaken(frame, flag):

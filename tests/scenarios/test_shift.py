@@ -78,10 +78,10 @@ def test_each_client_is_a_run_of_its_own_and_the_file_is_whole(tmp_path, parts):
     assert list(tmp_path.iterdir()) == [path]
 
 
-def test_a_file_that_cannot_be_written_leaves_nothing(tmp_path):
+def test_a_file_that_cannot_be_written_leaves_nothing(tmp_path, parts):
     """No folder there: the error is the system's, and no part is left."""
     with pytest.raises(files.TraceFileError, match="No such file"):
-        write_copies(tmp_path / "none" / "shift.parquet", shift_parts(SMALL))
+        write_copies(tmp_path / "none" / "shift.parquet", list(parts.values()))
     assert list(tmp_path.iterdir()) == []
 
 

@@ -44,6 +44,13 @@ def by_run(rows):
 
 
 @pytest.mark.slow
+def test_a_relative_path_means_what_it_means_here(spark, folder, tmp_path, monkeypatch):
+    """Spark was started elsewhere, and its tasks run where it was."""
+    monkeypatch.chdir(folder)
+    assert ingest(spark, NAMES[0], tmp_path / "trace").files == 1
+
+
+@pytest.mark.slow
 def test_the_rows_are_those_of_the_single_importer(spark, folder, tmp_path):
     """Of pcapng, compressed, and a frame log; a bad one is named and skipped, no more is left."""
     (folder / "deeper").mkdir()

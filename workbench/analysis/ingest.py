@@ -26,7 +26,7 @@ from workbench.capture.importer import part_name
 from .errors import UNSEEN, AnalysisError
 from .jobs import watched
 from .parts import Part
-from .places import Target, captures, target_at
+from .places import Target, captures, is_url, target_at
 from .reading import told
 
 if TYPE_CHECKING:
@@ -216,7 +216,9 @@ class _Job:
     def _written(self, files: Sequence[str]) -> list[tuple[str, Part]]:
         """Each capture is read and written by a task of its own."""
         place = self.target.make(str(self.steps))
-        work = _task(tuple(files), place, frozenset(self.there), self.port, self.redact)
+        # Where Spark runs is another folder, at the least if this program has left its own since.
+        given = tuple(file if is_url(file) else os.path.abspath(file) for file in files)
+        work = _task(given, place, frozenset(self.there), self.port, self.redact)
         with told():
             each = self.spark.range(0, len(files), numPartitions=len(files))
             done = each.mapInArrow(work, PART).collect()

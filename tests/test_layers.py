@@ -59,7 +59,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "peers": AMQP | {"sim"},
     "net": AMQP | {"broker", "frontends", "sim", "presets", "trace", "notebook"},
     "trace": AMQP | {"serial", "languages", "notebook", "aside"},
-    "capture": AMQP | {"serial", "trace", "languages", "notebook", "aside"},
+    "capture": AMQP | {"serial", "stream", "trace", "languages", "notebook", "aside"},
     "folds": {"serial", "trace", "languages"},
     "notebook": set(),
     "aside": set(),

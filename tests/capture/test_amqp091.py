@@ -11,19 +11,20 @@ import pytest
 from tests.amqp091.corpus import corpus
 from tests.amqp091.streams import ERRORS, FOLDER, NAMES, listing
 from tests.capture.capture_builder import Burst
-from tests.capture.test_importer import record
-from workbench.amqp091.frame import Frame, ProtocolHeader, encode_item
+from tests.capture.test_importer import record, shortened
+from workbench.amqp091.frame import ContentHeader, Frame, ProtocolHeader, encode_item
 from workbench.amqp091.methods import (
     METHODS,
+    BasicAck,
     BasicConsume,
+    BasicDeliver,
     BasicQos,
     ChannelClose,
     ChannelCloseOk,
     ChannelOpen,
 )
-from workbench.capture.amqp091 import Amqp091Decoder
+from workbench.capture.amqp091 import Amqp091Decoder, FrameSplitter091
 from workbench.capture.importer import import_capture
-from workbench.capture.splitter_091 import FrameSplitter091
 from workbench.trace.pcapng_out import export
 from workbench.trace.rebuild import item_of
 from workbench.trace.transcript import transcript
@@ -163,11 +164,47 @@ def test_a_gap_loses_the_frame_that_it_is_in():
     body, after = encode_item(corpus()[-2]), encode_item(corpus()[0])
     splitter = FrameSplitter091(True, trusted=True)
     assert splitter.feed(body[:8]) == []
-    cut, gap = splitter.gap(2)
+    (cut,) = splitter.gap(2)
     assert (cut.raw, cut.size, cut.body_bytes) == (None, len(body), 4)
-    assert (gap.octets, gap.lost) == (2, True)
     (read,) = splitter.feed(body[10:] + after)
     assert read.raw == after
+
+
+@pytest.mark.parametrize("size", [8, 100])
+def test_a_body_cut_by_the_snapshot_length_costs_no_counter(tmp_path, size):
+    """Nothing but octets of a message is missing, and its frame tells how many they are."""
+    said = [
+        (True, ChannelOpen()),
+        (True, BasicQos(prefetch_count=2)),
+        (True, BasicConsume(queue="q", consumer_tag="c")),
+    ]
+    for tag in (1, 2):
+        deliver = BasicDeliver(consumer_tag="c", delivery_tag=tag)
+        said += [(False, deliver), (False, ContentHeader(body_size=400)), (False, bytes(400))]
+    said.append((True, BasicAck(delivery_tag=2, multiple=True)))
+    octets = [(side, encode_item(Frame(1, each))) for side, each in said]
+    tape, _ = record(
+        [Burst(0, 500 + at, side, data, (len(data),)) for at, (side, data) in enumerate(octets)]
+    )
+    whole, short = tmp_path / "whole.pcapng", tmp_path / "short.pcapng"
+    truth = import_capture(tape.write(whole), port=5672).rows
+    shortened(whole, tape, short, lambda kept: kept - 400 + size if kept > 400 else kept)
+    result = import_capture(short, port=5672)
+    bodies = [row for row in result.rows if row.kind == "content-body"]
+    assert [(row.raw, row.body_bytes) for row in bodies] == [(None, 400)] * 2
+    assert [row.ledger for row in result.rows] == [row.ledger for row in truth]
+    assert all(row.unknown == () for row in result.rows)
+    assert "payload of 2 frames" in result.report.text()
+
+
+def test_what_cannot_be_read_is_quoted_in_the_report_alone():
+    """And there only where secrets may stay."""
+    quoted = "0,20,0,20,1"
+    for redact in (False, True):
+        result = import_capture(FOLDER / f"{ERRORS}.pcapng", redact=redact)
+        (wrong,) = [row for row in result.rows if not row.is_frame]
+        assert quoted not in wrong.details["text"]
+        assert (quoted in result.report.text()) != redact
 
 
 def test_without_a_channels_beginning_its_counters_are_unknown(tmp_path):

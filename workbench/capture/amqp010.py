@@ -11,7 +11,6 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from workbench.amqp010.errors import DecodeError
 from workbench.amqp010.frame import (
     FRAME_HEADER_SIZE,
     Frame,
@@ -25,49 +24,33 @@ from workbench.amqp010.frame import (
 from workbench.amqp010.observer import ConnectionObserver
 from workbench.capture.decoder import DecodedFrame, Decoder, FrameRecord
 from workbench.capture.report import ConnectionReport
-from workbench.capture.splitter_091 import FrameSplitter091
+from workbench.capture.splitter import FrameSplitter
 from workbench.trace.clauses import clause_010
 from workbench.trace.flatten_010 import fields_010
-from workbench.trace.schema import BROKER
+from workbench.trace.schema import AMQP_0_10, BROKER
 from workbench.trace.secret_fields import without_secret
 
 __all__ = ["Amqp010Decoder", "FrameSplitter010"]
 
-_LARGEST = 65_535  # the size of a frame has two octets
 
+class FrameSplitter010(FrameSplitter):
+    """Splits the octets of one direction into frames."""
 
-class FrameSplitter010(FrameSplitter091):
-    """Splits the octets of one direction into frames; the rules are those of AMQP 0-9-1's."""
-
-    protocol = "AMQP 0-10"
+    protocol = AMQP_0_10
     header_size = FRAME_HEADER_SIZE
     start = re.compile(rb"(?s)[\x00-\x0f][\x00-\x03]..\x00[\x00\x01]..\x00{4}")
-    error = DecodeError
-    protocol_header = ProtocolHeader
+    at_end = 1  # twelve octets of each are its header
+    header = ProtocolHeader
 
-    def size(self, data: bytes, at: int = 0) -> int | None:
-        """Octets of the frame that begins here; None if none does, or its header is not there."""
-        begin = data[at : at + FRAME_HEADER_SIZE]
-        if len(begin) < FRAME_HEADER_SIZE:
-            return None
-        try:
-            return check_frame_header(begin, _LARGEST)
-        except DecodeError:
-            return None
+    def size(self, data: bytes, at: int, limit: int) -> int:
+        """Octets of the frame that begins here."""
+        return check_frame_header(data[at : at + FRAME_HEADER_SIZE], limit)
 
-    def read(self, data: bytes, at: int, end: int) -> tuple[Frame, int | None]:
+    def read(self, raw: bytes) -> tuple[Frame, int | None]:
         """A whole frame, and the octets of a body in it."""
-        item = decode_frame(data[at:end])
+        item = decode_frame(raw)
         body = item.segment_type == SegmentType.BODY
-        return item, end - at - FRAME_HEADER_SIZE if body else None
-
-    def is_frame(self, data: bytes, at: int, end: int) -> bool:
-        """Whether what stands here can be decoded whole."""
-        try:
-            decode_frame(data[at:end])
-        except DecodeError:
-            return False
-        return True
+        return item, len(raw) - FRAME_HEADER_SIZE if body else None
 
     def without_body(self, have: bytes, size: int) -> tuple[Frame, int] | None:
         """A frame of a body whose octets are lost, and how many they are."""

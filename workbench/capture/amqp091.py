@@ -2,28 +2,33 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from msgspec.structs import replace
 
+from workbench.amqp091.errors import DecodeError
 from workbench.amqp091.frame import (
+    EMPTY_FRAME_SIZE,
     Frame,
     ProtocolHeader,
     Undecodable,
     WireItem,
     encode_item,
+    read_frame,
 )
 from workbench.amqp091.observer import ConnectionObserver
 from workbench.capture.decoder import DecodedFrame, Decoder, FrameRecord
 from workbench.capture.report import ConnectionReport
-from workbench.capture.splitter_091 import FrameSplitter091
+from workbench.capture.splitter import FrameSplitter
 from workbench.trace.brakes import first as first_brake
 from workbench.trace.brakes import prefetch_brakes
 from workbench.trace.clauses import clause_091
 from workbench.trace.flatten_091 import fields_091
+from workbench.trace.schema import AMQP_0_9_1
 from workbench.trace.secret_fields import without_secret
 
-__all__ = ["Amqp091Decoder"]
+__all__ = ["Amqp091Decoder", "FrameSplitter091"]
 
 _ASKED = (
     "connection.open", "connection.update-secret", "channel.open", "exchange.declare",
@@ -32,6 +37,50 @@ _ASKED = (
     "tx.select", "tx.commit", "tx.rollback", "confirm.select",
 )  # fmt: skip
 """What a client asks and a broker answers."""
+
+
+_TYPES = (1, 2, 3, 8)
+_BODY = 3
+
+
+class FrameSplitter091(FrameSplitter):
+    """Splits the octets of one direction into frames."""
+
+    protocol = AMQP_0_9_1
+    header_size = EMPTY_FRAME_SIZE - 1
+    start = re.compile(rb"(?s)[\x01\x02\x03\x08]..\x00[\x00-\x03]")
+    at_end = 1  # each ends with an octet of its own
+    header = ProtocolHeader
+
+    def size(self, data: bytes, at: int, limit: int) -> int:
+        """Octets of the frame that begins here."""
+        size = int.from_bytes(data[at + 3 : at + 7], "big") + EMPTY_FRAME_SIZE
+        if data[at] not in _TYPES or size > limit:
+            raise DecodeError(f"TYPE {data[at]} and {size:,} octets; types are 1, 2, 3 and 8", at)
+        return size
+
+    def read(self, raw: bytes) -> tuple[Frame, int | None]:
+        """A whole frame, and the octets of a body in it."""
+        item = read_frame(raw, 0, len(raw))
+        return item, len(item.payload) if isinstance(item.payload, bytes) else None
+
+    def is_frame(self, raw: bytes) -> bool:
+        """Whether it can be decoded whole."""
+        try:
+            return not isinstance(read_frame(raw, 0, len(raw)).payload, Undecodable)
+        except DecodeError:
+            return False
+
+    def without_body(self, have: bytes, size: int) -> tuple[Frame, int] | None:
+        """A frame of a body whose octets are lost, and how many they are."""
+        if have[0] != _BODY:
+            return None
+        return Frame(int.from_bytes(have[1:3], "big"), b""), size - EMPTY_FRAME_SIZE
+
+    def fault(self, size: int, reason: str) -> tuple[str, str]:
+        """RabbitMQ's reason tells type and octets, and behind them what is wrong."""
+        octets, _, what = reason.rpartition(": ")
+        return f"a frame of {size:,} octets cannot be decoded: {what}", octets
 
 
 class Amqp091Decoder(Decoder):

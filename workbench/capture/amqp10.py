@@ -2,33 +2,81 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Self
+import re
 
-from workbench.amqp10.frame import Frame, ProtocolHeader
+from workbench.amqp10.errors import DecodeError
+from workbench.amqp10.frame import Frame, ProtocolHeader, decode_checked
 from workbench.amqp10.observer import ConnectionObserver, ObservedScope
-from workbench.amqp10.performatives import Open
-from workbench.capture.decoder import MAX_FRAME, DecodedFrame, Decoder, Found, FrameRecord
+from workbench.amqp10.performatives import Open, Transfer, decode_performative
+from workbench.capture.decoder import MAX_FRAME, DecodedFrame, Decoder, FrameRecord
 from workbench.capture.redact import Redactor
 from workbench.capture.report import ConnectionReport, LinkReport
 from workbench.capture.splitter import FrameSplitter
 from workbench.trace.brakes import brakes, first
 from workbench.trace.clauses import clause_for
 from workbench.trace.flatten import frame_fields
-from workbench.trace.schema import BROKER, CLIENT
-from workbench.trace.words import counted
+from workbench.trace.schema import AMQP_1_0, BROKER, CLIENT
 
-__all__ = ["Amqp10Decoder", "frame_record", "link_reports"]
+__all__ = ["Amqp10Decoder", "FrameSplitter10", "frame_record", "link_reports"]
 
 SMALLEST_LIMIT = 64 * 1024
 """A frame of this size is believed even where the peer's max-frame-size is smaller: a peer that
 breaks the limit is worth seeing."""
 
 
+# A frame that begins with a performative: SIZE, DOFF 2, TYPE 0 or 1, channel, and the descriptor
+# as small ulong, ulong or symbol; or one without any, with which nothing or a frame goes on.
+# Frames with an extended header are rare enough to be missed when looking for a boundary.
+_FRAME_START = re.compile(
+    rb"(?s)....\x02[\x00\x01]..\x00"
+    rb"(?:\x53[\x10-\x18\x40-\x44]|\x80\x00{7}[\x10-\x18\x40-\x44]|\xa3.amqp:)"
+    rb"|\x00\x00\x00\x08\x02\x00..(?=\Z|....\x02[\x00\x01])"
+)
+
+
+class FrameSplitter10(FrameSplitter):
+    """Splits the octets of one direction into frames."""
+
+    protocol = AMQP_1_0
+    header_size = 8
+    start = _FRAME_START
+    at_end = 2
+    header = ProtocolHeader
+
+    def size(self, data: bytes, at: int, limit: int) -> int:
+        """Octets of the frame that begins here."""
+        size = int.from_bytes(data[at : at + 4], "big")
+        if not 8 <= size <= limit:
+            raise DecodeError(f"SIZE {size}, believed are 8 to {limit}", at)
+        if data[at + 4] < 2:
+            raise DecodeError(f"DOFF {data[at + 4]}, the least is 2", at + 4)
+        if data[at + 5] > 1:
+            raise DecodeError(f"TYPE {data[at + 5]}, legal are 0 (AMQP) and 1 (SASL)", at + 5)
+        return size
+
+    def read(self, raw: bytes) -> tuple[Frame, int]:
+        """A whole frame, and the octets of its payload."""
+        item = decode_checked(raw, 0, len(raw), raw[4], raw[5], raw[6] << 8 | raw[7])
+        return item, len(item.payload)
+
+    def without_body(self, have: bytes, size: int) -> tuple[Frame, int] | None:
+        """A transfer whose performative is there and whose payload is not, or not all of it."""
+        body = 4 * have[4]
+        if have[5] != 0 or not 8 <= body < len(have):
+            return None
+        try:
+            performative, end = decode_performative(have, body, len(have))
+        except DecodeError:
+            return None
+        if type(performative) is not Transfer:
+            return None
+        return Frame(int.from_bytes(have[6:8], "big"), performative), size - end
+
+
 class Amqp10Decoder(Decoder):
     """Reads one connection of AMQP 1.0; see `Decoder`."""
 
-    splitter = FrameSplitter
+    splitter = FrameSplitter10
     client_kinds = frozenset({"sasl-init", "sasl-response"})
     broker_kinds = frozenset({"sasl-mechanisms", "sasl-challenge", "sasl-outcome"})
 
@@ -37,24 +85,6 @@ class Amqp10Decoder(Decoder):
         self._observer = ConnectionObserver()
         self._redactor = Redactor() if self._redact else None
         self._begun = [False, False]
-        self._synced_by = [0, 0]
-
-    def restarted(self, first: bool, second: bool) -> Self:
-        """The same connection from its beginning; what showed its protocol is kept."""
-        fresh = super().restarted(first, second)
-        fresh._synced_by = [splitter.synced_by for splitter in self._splitters]
-        return fresh
-
-    def feed(self, side: int, data: bytes) -> list[Found]:
-        """The frames that these octets complete."""
-        splitter = self._splitters[side]
-        found = super().feed(side, data)
-        if splitter.late:
-            # What the other end said meanwhile came first here and did not come first there.
-            splitter.late = False
-            self._observer.lost(True)
-            self._observer.lost(False)
-        return found
 
     def observe(self, side: int, frame: DecodedFrame, from_client: bool) -> FrameRecord:
         """What a frame concerns, and the counters right behind it."""
@@ -79,23 +109,6 @@ class Amqp10Decoder(Decoder):
     def lost(self, from_client: bool) -> None:
         """Octets of a peer gave no frame."""
         self._observer.lost(from_client)
-
-    def proof(self, side: int) -> str:
-        """What shows its protocol where a side's beginning is not there; else empty."""
-        frames = self._synced_by[side] or self._splitters[side].synced_by
-        if not frames:
-            return ""
-        return counted(frames, "valid frame") + (" in a row" if frames > 1 else "")
-
-    def untold(self, side: int) -> Iterator[str]:
-        """What a side said, and the capture does not have."""
-        splitter = self._splitters[side]
-        if splitter.became is not None:
-            what = "encrypted" if splitter.became == "tls" else "not AMQP 1.0"
-            yield f"from stream offset {splitter.offset} on it is {splitter.became}, {what}"
-        if self._cut[side]:
-            transfers = counted(self._cut[side], "transfer")
-            yield f"payload of {transfers}, which the capture kept only in part"
 
     def explain(self, report: ConnectionReport, peers: tuple[str, str]) -> None:
         """Adds links, assumptions and what cannot be known."""

@@ -128,10 +128,17 @@ class Decoder:
         self._redact = redact
         self._cut = [0, 0]  # frames of a message of which the capture has not all octets
         self._unknown: Counter[str] = Counter()
+        self._synced_by = [0, 0]
 
     def feed(self, side: int, data: bytes) -> list[Found]:
         """Takes the next octets and gives the frames that they complete."""
-        found: list[Found] = self._splitters[side].feed(data)
+        splitter = self._splitters[side]
+        found: list[Found] = splitter.feed(data)
+        if splitter.late:
+            # What the other end said meanwhile came first here and did not come first there.
+            splitter.late = False
+            self.lost(True)
+            self.lost(False)
         return found
 
     def gap(self, side: int, octets: int) -> list[Found]:
@@ -149,8 +156,10 @@ class Decoder:
         return int(self._splitters[side].offset)
 
     def restarted(self, first: bool, second: bool) -> Self:
-        """A fresh decoder of the same connection, which is known to speak its protocol now."""
-        return type(self)(first, second, known=True, redact=self._redact)
+        """The same connection from its beginning; what showed its protocol is kept."""
+        fresh = type(self)(first, second, known=True, redact=self._redact)
+        fresh._synced_by = [splitter.synced_by for splitter in self._splitters]
+        return fresh
 
     def kind(self, frame: DecodedFrame) -> str:
         """What kind of frame it is, as the schema names it."""
@@ -166,13 +175,19 @@ class Decoder:
 
     def proof(self, side: int) -> str:
         """What shows its protocol where a side's beginning is not there; else empty."""
-        return "valid frames" if self._splitters[side].synced else ""
+        frames = self._synced_by[side] or self._splitters[side].synced_by
+        if not frames:
+            return ""
+        return counted(frames, "valid frame") + (" in a row" if frames > 1 else "")
 
     def untold(self, side: int) -> Iterator[str]:
         """What a side said, and the capture does not have."""
+        splitter = self._splitters[side]
+        if splitter.encrypted:
+            yield f"from stream offset {splitter.offset} on it is {TLS}, encrypted"
         if self._cut[side]:
             frames = counted(self._cut[side], "frame")
-            yield f"body of {frames}, which the capture kept only in part"
+            yield f"payload of {frames}, which the capture kept only in part"
 
     def explain(self, report: ConnectionReport, peers: tuple[str, str]) -> None:
         """Adds links, assumptions and what cannot be known.

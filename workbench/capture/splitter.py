@@ -1,85 +1,91 @@
-"""One direction of an AMQP 1.0 connection: from octets, with gaps, to frames.
+"""One direction of a connection: from octets, with gaps, to frames, whatever its protocol.
 
 The rules of this file:
 
-* What stands first decides: a protocol header, or another protocol. A direction that was caught in
-  the middle is searched for frames.
+* A direction whose beginning is there is read from there; one that was caught in the middle is
+  searched for frames.
 * A place is believed to be a frame boundary when `SYNC_FRAMES` frames in a row can be decoded
-  from there; one is enough where the connection is known to be AMQP 1.0.
+  from there; one is enough where the connection is known to speak the protocol.
 * A frame that cannot be decoded is told with its offset and passed over by its size if a frame
   may begin there, else the next boundary is searched. Nothing read so far is given up for it.
+* Of a message whose octets are lost the frame still counts, for its size tells where it ends.
 * A size is believed up to `limit`; never more than about one frame of that size is held.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Any, ClassVar
 
-from workbench.amqp10.errors import DecodeError
-from workbench.amqp10.frame import MAGIC, Frame, ProtocolHeader, decode_checked
-from workbench.amqp10.performatives import Transfer, decode_performative
 from workbench.capture.decoder import (
     MAX_FRAME,
-    OTHER,
     SYNC_FRAMES,
+    TLS,
     DecodedFrame,
     Found,
     Unreadable,
     protocol_of,
 )
-from workbench.trace.schema import AMQP_1_0
+from workbench.stream.cutter import UnreadableError
 
 __all__ = ["FrameSplitter"]
+
+MAGIC = b"AMQP"
+LEAST = 8
+"""Octets of a protocol header; no protocol has a smaller frame."""
 
 MUCH = 64 * 1024
 """Octets in hand from which on a boundary is not searched anew with every packet."""
 
-_SEARCH_FRAME = 1024 * 1024
+SEARCH_FRAME = 1024 * 1024
 """Largest frame believed while no boundary is known."""
 
-# A frame that begins with a performative: SIZE, DOFF 2, TYPE 0 or 1, channel, and the descriptor
-# as small ulong, ulong or symbol; or one without any that is not followed by other octets. Frames
-# with an extended header are rare enough to be missed when looking for a boundary; they are read
-# like any other once one is found.
-_FRAME_START = re.compile(
-    rb"(?s)....\x02[\x00\x01]..\x00"
-    rb"(?:\x53[\x10-\x18\x40-\x44]|\x80\x00{7}[\x10-\x18\x40-\x44]|\xa3.amqp:)"
-    rb"|\x00\x00\x00\x08\x02\x00..(?=\Z|\x00\x00\x00\x08\x02\x00)"
-)
-_FRAME_START_SIZE = 18
-_HEARTBEAT = re.compile(rb"(?s)\x00\x00\x00\x08\x02\x00..\Z")
+START_SIZE = 18
+"""Octets behind which every `start` has been seen."""
 
 _START, _FRAMES, _SEARCH, _FOREIGN = range(4)
 
 
 @dataclass(slots=True, eq=False)
 class FrameSplitter:
-    """Splits the octets of one direction into frames.
+    """Splits the octets of one direction into frames. What they look like a protocol's own says.
 
     Args:
         from_start: the first octet fed is the first of the connection's direction.
 
     Attributes:
-        trusted: the connection is known to be AMQP 1.0.
+        protocol: its name in the schema.
+        header_size: octets of a frame that tell its size, and whether it may be one.
+        start: how a frame begins, for the search; frames that begin otherwise are read once a
+            boundary is found.
+        at_end: how many frames in a row are believed where the stream ends with them.
+        header: makes a protocol header of its last four octets.
+        trusted: the connection is known to speak the protocol.
         limit: the largest frame believed, in octets.
-        kind: protocol spoken, None until known.
+        offset: stream offset up to which all octets are done with.
         skipped: octets passed over before the first frame.
-        synced_by: how many frames in a row made it AMQP 1.0; 0 where a header did.
-        became: what follows a protocol header that changes to TLS.
+        synced_by: how many frames in a row showed the protocol; 0 where a beginning did.
+        encrypted: what follows is TLS.
         late: the last boundary was found behind octets that looked like one and were none, so its
             frames may be later than they should.
     """
 
+    protocol: ClassVar[str]
+    header_size: ClassVar[int]
+    start: ClassVar[re.Pattern[bytes]]
+    at_end: ClassVar[int]
+    header: ClassVar[Callable[[int, int, int, int], Any]]
+
     from_start: bool
     trusted: bool = False
     limit: int = MAX_FRAME
-    kind: str | None = None
+    offset: int = 0
     skipped: int = 0
     synced_by: int = 0
-    became: str | None = None
+    encrypted: bool = False
     late: bool = False
-    offset: int = 0
     _state: int = field(init=False)
     _data: bytes = b""
     _parts: list[bytes] = field(default_factory=list)
@@ -90,6 +96,47 @@ class FrameSplitter:
 
     def __post_init__(self) -> None:
         self._state = _START if self.from_start else _SEARCH
+
+    # -- what a protocol says of its frames
+
+    def size(self, data: bytes, at: int, limit: int) -> int:
+        """Octets of the frame that begins here, up to `limit`; its first `header_size` are there.
+
+        Raises:
+            UnreadableError: none can begin here.
+        """
+        raise NotImplementedError
+
+    def read(self, raw: bytes) -> tuple[Any, int | None]:
+        """A whole frame, and the octets of a message in it.
+
+        Raises:
+            UnreadableError: it cannot be decoded.
+        """
+        raise NotImplementedError
+
+    def is_frame(self, raw: bytes) -> bool:
+        """Whether it can be decoded whole."""
+        try:
+            self.read(raw)
+        except UnreadableError:
+            return False
+        return True
+
+    def without_body(self, have: bytes, size: int) -> tuple[Any, int] | None:
+        """A frame of a message whose octets are lost, and how many they are; None for others.
+
+        Args:
+            have: what is there, `header_size` octets at least.
+            size: of the whole frame.
+        """
+        raise NotImplementedError
+
+    def fault(self, size: int, reason: str) -> tuple[str, str]:
+        """What is wrong with a frame of this size, and what of it may quote its octets."""
+        return f"a frame of {size:,} octets cannot be decoded", reason
+
+    # -- octets in, frames out
 
     def feed(self, data: bytes) -> list[Found]:
         """Takes the next octets and gives what they complete."""
@@ -169,7 +216,7 @@ class FrameSplitter:
 
     def _go_on(self, at: int, state: int) -> None:
         """The octets from `at` on are looked at in another way."""
-        self._keep(at, 8)
+        self._keep(at, LEAST)
         self._data, self._state = b"".join(self._parts), state
 
     def _work(self, found: list[Found], *, final: bool) -> None:
@@ -185,76 +232,53 @@ class FrameSplitter:
                 return
 
     def _start(self, *, final: bool) -> None:
-        kind = protocol_of(self._data)
-        if kind is None:
-            self._keep(0, 8)
-            if final:
-                self._foreign(OTHER)
-        elif kind == AMQP_1_0 or (self.trusted and self._data[:4] == MAGIC):
-            # A broker may answer 1.0 with the header of a protocol that it would rather speak.
-            self.kind, self.trusted, self._state = AMQP_1_0, True, _FRAMES
+        """At the beginning, and behind a protocol header, TLS may come instead of frames."""
+        if protocol_of(self._data) == TLS:
+            self.encrypted, self._state = True, _FOREIGN
+            self._keep(self._have, LEAST)
+        elif self._have < 3 and not final:
+            self._keep(0, 3)
         else:
-            self._foreign(kind)
-
-    def _foreign(self, kind: str) -> None:
-        if self.kind is None:
-            self.kind = kind
-        else:
-            self.became = kind
-        self._state = _FOREIGN
-        self.offset += self._have
-        self._data, self._have = b"", 0
-        self._parts.clear()
+            self.trusted, self._state = True, _FRAMES
 
     def _frames(self, found: list[Found], *, final: bool) -> None:
         data, at, base = self._data, 0, self.offset
-        have = len(data)
-        limit = self.limit
+        have, need = len(data), LEAST
         self._began = True
-        while have - at >= 8:
-            size = int.from_bytes(data[at : at + 4], "big")
-            if size > limit or size < 8 or data[at + 4] < 2 or data[at + 5] > 1:
-                if data[at : at + 4] == MAGIC:
-                    raw = data[at : at + 8]
-                    header = ProtocolHeader(raw[4], raw[5], raw[6], raw[7])
-                    found.append(DecodedFrame(base + at, raw, header, 8, 0))
-                    at += 8
-                    if header.protocol_id == 2:
-                        # What follows is a TLS handshake, or the peer's refusal of it.
-                        self._go_on(at, _START)
-                        return
-                    continue
-                self._lose_boundary(found, at, _bad_header(data[at : at + 8], limit))
+        while have - at >= LEAST:
+            if data[at : at + 4] == MAGIC:
+                raw = data[at : at + LEAST]
+                found.append(DecodedFrame(base + at, raw, self.header(*raw[4:]), LEAST, None))
+                self._go_on(at + LEAST, _START)
+                return
+            if have - at < self.header_size:
+                break
+            try:
+                size = self.size(data, at, self.limit)
+            except UnreadableError as error:
+                self._lose_boundary(found, at, f"no frame begins here: {error.reason}")
                 return
             end = at + size
             if end > have:
+                need = size
                 break
             raw = data[at:end]
             try:
-                item = decode_checked(
-                    raw, 0, size, data[at + 4], data[at + 5], data[at + 6] << 8 | data[at + 7]
-                )
-            except DecodeError as error:
-                text = f"a frame of {size:,} octets cannot be decoded"
-                if not _may_begin(data[end : end + 8], limit):
-                    self._lose_boundary(found, at, text, error.reason)
+                item, body = self.read(raw)
+            except UnreadableError as error:
+                text, detail = self.fault(size, error.reason)
+                if self._next(end, self.limit) is None:
+                    self._lose_boundary(found, at, text, detail)
                     return
-                found.append(Unreadable(base + at, size, text, False, error.reason))
+                found.append(Unreadable(base + at, size, text, False, detail))
             else:
-                found.append(DecodedFrame(base + at, raw, item, size, len(item.payload)))
+                found.append(DecodedFrame(base + at, raw, item, size, body))
             at = end
         left = have - at
-        if not left:
-            self.offset += have
-            self._data, self._have, self._need = b"", 0, 8
-            self._parts.clear()
-            return
-        if final:
-            want = int.from_bytes(data[at : at + 4], "big") if left >= 4 else 0
-            text = f"the stream ends in the middle of a frame: {left:,} of "
-            text += f"{want:,} octets are there" if want else "its first 8 octets are there"
+        if left and final:
+            whole = f"{need:,}" if need > LEAST else f"its first {self.header_size}"
+            text = f"the stream ends in the middle of a frame: {left:,} of {whole} octets are there"
             found.append(Unreadable(base + at, left, text, True))
-        need = int.from_bytes(data[at : at + 4], "big") if left >= 8 else 8
         self._keep(at, need)
 
     def _lose_boundary(self, found: list[Found], at: int, text: str, detail: str = "") -> None:
@@ -265,21 +289,21 @@ class FrameSplitter:
     def _gap_in_frame(self, left: int, found: list[Found]) -> int:
         """Octets are lost behind what is in hand; returns how many lie behind this frame."""
         data, offset = self._data, self.offset
-        self._keep(len(data), 8)
+        size = self._next(0, self.limit) if len(data) >= self.header_size else 0
+        self._keep(len(data), LEAST)
         if self._state == _SEARCH:
             self.skipped += len(data)
             return left
-        if self._state == _START or len(data) < 8:
+        if self._state == _START or not size:
             found.append(Unreadable(offset, len(data), "a frame was cut by a gap", False))
             return left
-        size = int.from_bytes(data[:4], "big")
         missing = size - len(data)
-        cut = _without_payload(data, offset, size)
+        cut = self.without_body(data, size)
         if cut is None:
             text = f"frame of {size:,} octets: {missing:,} of them are not in the capture"
             found.append(Unreadable(offset, len(data), text, True))
         else:
-            found.append(cut)
+            found.append(DecodedFrame(offset, None, cut[0], size, cut[1]))
         # The frame's end is known, so the boundary behind it is not lost.
         inside = min(left, missing)
         self.offset += inside
@@ -290,15 +314,18 @@ class FrameSplitter:
 
     def _search(self, found: list[Found], *, final: bool) -> None:
         data = self._data
-        if not self._began and protocol_of(data) == AMQP_1_0 and not self.offset:
+        begins = data[:4] == MAGIC and protocol_of(data) == self.protocol
+        if begins and not self._began and not self.offset:
             self._state = _START
             return
         waiting: int | None = None
-        for match in _FRAME_START.finditer(data):
+        at = 0
+        while match := self.start.search(data, at):
             start = match.start()
+            at = start + 1
             need = 1 if self.trusted and waiting is None else SYNC_FRAMES
-            frames, end = _chain(data, start, need)
-            if frames >= need or (final and end == len(data) and frames >= min(need, 2)):
+            frames, end = self._chain(start, need)
+            if frames >= need or (final and end == len(data) and frames >= min(need, self.at_end)):
                 self.late = waiting is not None
                 self._synced(found, start, frames)
                 return
@@ -309,95 +336,53 @@ class FrameSplitter:
             if self._began or self.trusted:
                 text = "no further frame boundary was found"
                 found.append(Unreadable(self.offset, len(data), text, False))
-            self._keep(len(data), 8)
+            self._keep(len(data), LEAST)
             return
-        if waiting is None or len(data) - waiting > _SEARCH_FRAME:
-            waiting = max(0, len(data) - _FRAME_START_SIZE)
+        if waiting is None or len(data) - waiting > SEARCH_FRAME:
+            waiting = max(0, len(data) - START_SIZE)
         self.skipped += waiting
         # With much in hand the next look is when the frame that may begin here is whole, so that
         # the work stays in proportion.
         much = len(data) - waiting > MUCH
-        self._keep(waiting, int.from_bytes(data[waiting : waiting + 4], "big") if much else 0)
+        self._keep(waiting, self._next(waiting, SEARCH_FRAME) or 0 if much else 0)
 
     def _synced(self, found: list[Found], start: int, frames: int) -> None:
-        while start >= 8 and _HEARTBEAT.match(self._data[start - 8 : start]):
-            start -= 8
         if self._began and start:
             text = f"{start:,} octets passed over up to the next frame boundary"
             found.append(Unreadable(self.offset, start, text, False))
         self.skipped += start
-        if self.kind is None:
+        if not self._began:
             self.synced_by = frames
-        self.kind, self.trusted = AMQP_1_0, True
+        self.trusted = True
         self._go_on(start, _FRAMES)
 
+    def _chain(self, at: int, want: int) -> tuple[int, int]:
+        """How many whole frames stand in a row here, up to `want`; -1 if it is no boundary.
 
-def _without_payload(data: bytes, offset: int, size: int) -> DecodedFrame | None:
-    """A transfer whose performative is there and whose payload is not, or not all of it."""
-    body = 4 * data[4]
-    if data[5] != 0 or not 8 <= body < len(data):
-        return None
-    try:
-        performative, end = decode_performative(data, body, len(data))
-    except DecodeError:
-        return None
-    if type(performative) is not Transfer:
-        return None
-    frame = Frame(int.from_bytes(data[6:8], "big"), performative)
-    return DecodedFrame(offset, None, frame, size, size - end)
-
-
-def _chain(data: bytes, at: int, want: int) -> tuple[int, int]:
-    """How many whole frames stand in a row here, up to `want`; -1 if it is no boundary.
-
-    The second value is where the last of them ends.
-    """
-    frames = 0
-    while frames < want and len(data) - at >= 8:
-        size = int.from_bytes(data[at : at + 4], "big")
-        if protocol_of(data[at : at + 8]) == AMQP_1_0:
-            size = 8
-        elif not _may_begin(data[at : at + 8], _SEARCH_FRAME):
-            return -1, at
-        elif at + size > len(data):
-            return frames, at
-        elif not _is_frame(data, at, size):
-            return -1, at
-        frames += 1
-        at += size
-    if not _may_begin(data[at : at + 8], _SEARCH_FRAME):
+        The second value is where the last of them ends.
+        """
+        frames = 0
+        while (size := self._next(at, SEARCH_FRAME)) is not None:
+            raw = self._data[at : at + size]
+            if frames == want or not size or len(raw) < size:
+                return frames, at
+            if not (protocol_of(raw) == self.protocol if raw[:4] == MAGIC else self.is_frame(raw)):
+                break
+            frames += 1
+            at += size
         return -1, at
-    return frames, at
 
+    def _next(self, at: int, limit: int) -> int | None:
+        """Octets of the frame or protocol header that begins here; None if none can.
 
-def _is_frame(data: bytes, at: int, size: int) -> bool:
-    """Whether a frame of this size stands here; reads it in place."""
-    body = at + 4 * data[at + 4]
-    if body >= at + size:
-        return size == 8
-    try:
-        performative, end = decode_performative(data, body, at + size)
-    except DecodeError:
-        return False
-    if data[at + 5] != performative.FRAME_TYPE:
-        return False
-    return end == at + size or type(performative) is Transfer
-
-
-def _may_begin(head: bytes, limit: int) -> bool:
-    """Whether a frame or protocol header may begin with these octets, as far as they are there."""
-    if head[:4] == MAGIC:
-        return True
-    if len(head) < 8:
-        return True
-    return 8 <= int.from_bytes(head[:4], "big") <= limit and head[4] >= 2 and head[5] <= 1
-
-
-def _bad_header(head: bytes, limit: int) -> str:
-    """Why no frame begins with these octets, for a person."""
-    size = int.from_bytes(head[:4], "big")
-    if not 8 <= size <= limit:
-        return f"no frame begins here: SIZE {size}, believed are 8 to {limit}"
-    if head[4] < 2:
-        return f"no frame begins here: DOFF {head[4]}, the least is 2"
-    return f"no frame begins here: TYPE {head[5]}, legal are 0 (AMQP) and 1 (SASL)"
+        0 if too few octets are there to tell.
+        """
+        data = self._data
+        if data[at : at + 4] == MAGIC:
+            return LEAST
+        if len(data) - at < self.header_size:
+            return 0
+        try:
+            return self.size(data, at, limit)
+        except UnreadableError:
+            return None

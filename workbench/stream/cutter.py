@@ -13,9 +13,11 @@ class UnreadableError(Exception):
     """Octets that cannot be read; the base of each protocol's decode error.
 
     Attributes:
+        reason: what is wrong.
         completed: the items that a cutter had completed in the call that failed.
     """
 
+    reason: str
     completed: tuple[Any, ...] = ()
 
     def moved(self, by: int) -> UnreadableError:

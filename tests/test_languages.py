@@ -111,6 +111,7 @@ def texts_said() -> dict[str, set[str]]:
             r"(?m)^(\w+) = partial\((?:phrase|piece|has), \"(.+)\"\)$", source
         )
     }
+    asking["declare", "unless"] = "refusals"  # which says a refusal when an act is asked for
     called = re.compile(rf"\b({'|'.join({name for _, name in asking})})\(")
     for path, source in sources.items():
         if not called.search(source):

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from .action import refusal
-from .declare import OneOf, act
+from .declare import OneOf, act, unless
 from .world import World
 
 MEMORY, DISK = "memory", "disk"
@@ -18,11 +17,7 @@ def alarm(world: World, resource: Resource = MEMORY) -> None:
     world.broker.set_alarm(resource)
 
 
-def _no_alarm(world: World) -> str | None:
-    return None if world.broker.alarms else refusal("no-alarm")
-
-
-@act(_no_alarm)
+@act(unless("no-alarm", lambda world: world.broker.alarms))
 def clear(world: World, resource: Resource = MEMORY) -> None:
     """The resource is there again."""
     world.broker.clear_alarm(resource)

@@ -20,7 +20,7 @@ from workbench.presets import UINT_MAX
 from .action import refusal
 from .acts import WIRE_ACTS
 from .credit import QUEUE, acknowledge, client_of, drain, echo, grant, publish, stop
-from .declare import PRESET, OneOf, Whole, act, scenario
+from .declare import PRESET, OneOf, Whole, act, scenario, unless
 from .parameters import (
     MAX_MESSAGES,
     Acknowledge,
@@ -75,21 +75,16 @@ def gets_of(played: Run) -> list[Get]:
 # -- acts -----------------------------------------------------------------------------------
 
 
+_attached = unless("asking.not-attached", lambda world: world.peers["consumer"].attached)
+
+
 def _cannot_get(world: World) -> str | None:
     consumer = world.peers["consumer"]
-    if not consumer.attached:
-        return refusal("asking.not-attached")
     if consumer.waiting is not None:
         return refusal("asking.waits")
     if consumer.link_credit:
         return refusal("asking.has-credit", link_credit=consumer.link_credit)
     return None
-
-
-def _not_attached(world: World) -> str | None:
-    if world.peers["consumer"].attached:
-        return None
-    return refusal("asking.not-attached")
 
 
 def _cannot_take(world: World) -> str | None:
@@ -101,7 +96,7 @@ def _cannot_take(world: World) -> str | None:
     return None
 
 
-@act(_cannot_get)
+@act(_attached, _cannot_get)
 def get(
     world: World,
     timeout_us: Annotated[Microseconds, "how long to wait before drain is set; left out, for ever"]
@@ -127,7 +122,7 @@ def take(world: World, count: Count = 1) -> None:
     world.connect(client_of(world, rival, on_attached=ask), "c2")
 
 
-@act(_not_attached)
+@act(_attached)
 def note(world: World, text: Annotated[str, "the property's value"] = "nearby") -> None:
     """Send a flow with a property that the sender does not know; it is ignored."""
     consumer = world.peers["consumer"]
@@ -135,7 +130,7 @@ def note(world: World, text: Annotated[str, "the property's value"] = "nearby") 
     link.grant(link.credit, properties={HYPOTHETICAL: text})
 
 
-@act(_not_attached)
+@act(_attached)
 def detach(world: World) -> None:
     """Close the link; what is unsettled goes back into the queue."""
     world.peers["consumer"].detach()

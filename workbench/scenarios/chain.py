@@ -32,7 +32,7 @@ from .action import ActionError, refusal
 from .acts import WIRE_ACTS
 from .alarms import ALARM_ACTS
 from .credit import client_of
-from .declare import PRESET, OneOf, ParameterError, Whole, act, scenario
+from .declare import PRESET, OneOf, ParameterError, Whole, act, scenario, unless
 from .parameters import (
     Count,
     Latency,
@@ -67,14 +67,11 @@ def _queues(world: World, name: str) -> list[str]:
     return [one for one in (name, twin(name)) if one in world.broker.queues]
 
 
-def _not_attached(world: World) -> str | None:
-    clients = [one for one in world.peers.values() if isinstance(one, Client)]
-    if all(one.attached for one in clients):
-        return None
-    return refusal("chain.not-attached")
+def _attached(world: World) -> bool:
+    return all(one.attached for one in world.peers.values() if isinstance(one, Client))
 
 
-@act(_not_attached)
+@act(unless("chain.not-attached", _attached))
 def publish(world: World, queue: QueueName = QUEUES[0], count: Count = 1) -> None:
     """Let a client publish messages to a queue; beside it, another as many to its twin."""
     for client in world.peers.values():

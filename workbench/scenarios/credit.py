@@ -19,7 +19,7 @@ from workbench.presets import UINT_MAX, Preset
 
 from .action import ActionError, refusal
 from .acts import WIRE_ACTS
-from .declare import PRESET, OneOf, ParameterError, Whole, act, scenario
+from .declare import PRESET, OneOf, ParameterError, Whole, act, scenario, unless
 from .parameters import (
     MAX_MESSAGES,
     Acknowledge,
@@ -113,10 +113,12 @@ def _too_much(count: int, size: int) -> str | None:
 # -- acts -----------------------------------------------------------------------------------
 
 
-def _not_attached(world: World) -> str | None:
-    if not world.peers["consumer"].attached:
-        return refusal("credit.not-attached")
-    return None
+def _is_proton(world: World) -> bool:
+    return world.parameters.get("client") == PROTON
+
+
+_attached = unless("credit.not-attached", lambda world: world.peers["consumer"].attached)
+_echoes = unless("credit.no-echo", lambda world: not _is_proton(world))
 
 
 def _nothing_unsettled(world: World) -> str | None:
@@ -127,24 +129,6 @@ def _nothing_unsettled(world: World) -> str | None:
     return None
 
 
-def _no_echo(world: World) -> str | None:
-    if world.parameters.get("client") == PROTON:
-        return refusal("credit.no-echo")
-    return _not_attached(world)
-
-
-def _proton_only(world: World) -> str | None:
-    if world.text("client") != PROTON:
-        return refusal("credit.proton-only")
-    return _not_attached(world)
-
-
-def _no_policy(world: World) -> str | None:
-    if world.text("client") == PROTON:
-        return refusal("credit.by-hand")
-    return None
-
-
 def _not_publishing(world: World) -> str | None:
     publisher = world.peers.get("publisher")
     if publisher is not None and not publisher.attached:
@@ -152,7 +136,7 @@ def _not_publishing(world: World) -> str | None:
     return None
 
 
-@act(_not_attached)
+@act(_attached)
 def grant(
     world: World,
     link_credit: Annotated[
@@ -193,25 +177,25 @@ def acknowledge(
     consumer.acknowledge(count, outcome)
 
 
-@act(_not_attached)
+@act(_attached)
 def drain(world: World) -> None:
     """Ask the sender to use the credit up now or give it back."""
     world.peers["consumer"].drain()
 
 
-@act(_no_echo)
+@act(_echoes, _attached)
 def echo(world: World) -> None:
     """Ask the sender for its present state."""
     world.peers["consumer"].echo()
 
 
-@act(_no_echo)
+@act(_echoes, _attached)
 def stop(world: World) -> None:
     """Set link-credit to 0 and ask for an echo: after it nothing more comes."""
     world.peers["consumer"].stop()
 
 
-@act(_proton_only)
+@act(unless("credit.proton-only", _is_proton), _attached)
 def flow(
     world: World, count: Annotated[int, Whole(-UINT_MAX, UINT_MAX, "messages"), "how much to add"]
 ) -> None:
@@ -219,7 +203,7 @@ def flow(
     world.peers["consumer"].flow(count)
 
 
-@act(_no_policy)
+@act(unless("credit.by-hand", lambda world: not _is_proton(world)))
 def set_policy(world: World, policy: Policy = MANUAL, n: N = PRESET.batch_credit) -> None:
     """Let a rule grant credit from now on."""
     world.peers["consumer"].set_policy(policy_named(policy, n, world.preset))

@@ -23,7 +23,7 @@ from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
 
 from workbench.amqp10.errors import LocalProtocolError
 from workbench.broker.system_memory import SystemMemoryError
-from workbench.languages import declared
+from workbench.languages import declared, phrase
 from workbench.notebook import PlainError
 from workbench.presets import AMQP_1_0, Preset
 from workbench.presets import names as preset_names
@@ -433,14 +433,24 @@ def scenario(
     return declare
 
 
-def act(
-    legal: Callable[[World], str | None] = lambda world: None,
-) -> Callable[[Callable[..., None]], ActionSpec]:
+Legal = Callable[[World], str | None]
+"""Why an act is not possible now, ending with what would be; None if it is possible."""
+
+
+def unless(why: str, there: Callable[[World], object]) -> Legal:
+    """What refuses an act, with the refusal of that name, unless something is there."""
+    return lambda world: None if there(world) else phrase("refusals", why)
+
+
+def act(*legal: Legal) -> Callable[[Callable[..., None]], ActionSpec]:
     """Makes an act of the function that does it.
 
     Args:
-        legal: why it is not possible now, ending with what would be; None if it is possible.
+        *legal: what may refuse it; of several refusals the first is told.
     """
+
+    def refused(world: World) -> str | None:
+        return next((why for one in legal if (why := one(world))), None)
 
     def declare(apply: Callable[..., None]) -> ActionSpec:
         words = _words(apply)
@@ -448,7 +458,7 @@ def act(
             name=apply.__name__,
             english=(words[0].lower() + words[1:]).rstrip("."),
             parameters=_parameters(apply),
-            legal=legal,
+            legal=refused,
             apply=apply,
         )
 

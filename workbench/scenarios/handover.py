@@ -22,7 +22,7 @@ from workbench.trace.schema import Row
 from .action import ActionError, refusal
 from .acts import WIRE_ACTS
 from .credit import QUEUE, client_of
-from .declare import PRESET, OneOf, Whole, act, scenario
+from .declare import PRESET, OneOf, Whole, act, scenario, unless
 from .parameters import (
     MAX_MESSAGES,
     Count,
@@ -124,13 +124,13 @@ def _consumer(world: World, name: str) -> LeavingConsumer:
     return consumer
 
 
-def _none_attached(world: World) -> str | None:
-    if any(consumer.attached for consumer in world.peers.values()):
-        return None
-    return refusal("handover.none-attached")
+_one_attached = unless(
+    "handover.none-attached",
+    lambda world: any(consumer.attached for consumer in world.peers.values()),
+)
 
 
-@act(_none_attached)
+@act(_one_attached)
 def leave(
     world: World,
     consumer: Name = NAMES[0],
@@ -144,7 +144,7 @@ def leave(
     _consumer(world, consumer).leave(way)
 
 
-@act(_none_attached)
+@act(_one_attached)
 def grant(
     world: World,
     link_credit: Annotated[Credit, "how many more it wants"],
@@ -154,25 +154,25 @@ def grant(
     _consumer(world, consumer).grant(link_credit)
 
 
-@act(_none_attached)
+@act(_one_attached)
 def stop(world: World, consumer: Name = NAMES[0]) -> None:
     """A consumer sets its credit to 0 and asks for an echo."""
     _consumer(world, consumer).stop()
 
 
-@act(_none_attached)
+@act(_one_attached)
 def echo(world: World, consumer: Name = NAMES[0]) -> None:
     """A consumer asks for the sender's state, `available` included."""
     _consumer(world, consumer).echo()
 
 
-@act(_none_attached)
+@act(_one_attached)
 def drain(world: World, consumer: Name = NAMES[0]) -> None:
     """A consumer asks for its credit to be used up or given back."""
     _consumer(world, consumer).drain()
 
 
-@act(_none_attached)
+@act(_one_attached)
 def acknowledge(
     world: World,
     consumer: Name = NAMES[0],

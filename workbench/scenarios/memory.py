@@ -18,7 +18,7 @@ from workbench.presets import AMQP_0_9_1
 from .action import ActionError, refusal
 from .acts import WIRE_ACTS
 from .alarms import ALARM_ACTS
-from .declare import PRESET, OneOf, Whole, act, scenario
+from .declare import PRESET, OneOf, Whole, act, scenario, unless
 from .parameters import Count, Latency, Processing, Ready, SmallMessageBytes, SocketOctets
 from .world import World
 
@@ -86,11 +86,7 @@ def consume(
     task.consume()
 
 
-def _connected(world: World) -> str | None:
-    return None if LATER not in world.peers else refusal("memory.connected")
-
-
-@act(_connected)
+@act(unless("memory.connected", lambda world: LATER not in world.peers))
 def connect(world: World) -> None:
     """A fourth client opens a connection and a channel."""
     _join(world, LATER, [_publisher(world)])

@@ -17,7 +17,7 @@ from workbench.queues.message import Message
 
 from .action import ActionError, refusal
 from .alarms import ALARM_ACTS
-from .declare import PRESET, OneOf, Whole, act, scenario
+from .declare import PRESET, OneOf, Whole, act, scenario, unless
 from .parameters import MAX_MESSAGES, Count, Latency, MessageBytes, Ready
 from .world import World
 
@@ -98,11 +98,7 @@ def consume(world: World, count: Count = 1) -> None:
     world.peers[HOLDER].want(count)
 
 
-def _nothing_held(world: World) -> str | None:
-    return None if world.peers[HOLDER].unsettled else refusal("paging.nothing-held")
-
-
-@act(_nothing_held)
+@act(unless("paging.nothing-held", lambda world: world.peers[HOLDER].unsettled))
 def acknowledge(world: World, count: Count = 1) -> None:
     """Let the consumer acknowledge the oldest messages that it holds."""
     holder = world.peers[HOLDER]

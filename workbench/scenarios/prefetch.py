@@ -18,7 +18,7 @@ from workbench.presets import AMQP_0_9_1
 from .action import ActionError, refusal
 from .acts import WIRE_ACTS
 from .credit import QUEUE
-from .declare import PRESET, OneOf, Whole, act, scenario
+from .declare import PRESET, OneOf, Whole, act, scenario, unless
 from .handover import MOST_READY, NAMES, publish
 from .parameters import Count, Latency, Ready, SmallMessageBytes
 from .world import World
@@ -63,13 +63,10 @@ def _consumers(world: World) -> dict[str, _LaterConsumer]:
     return {name: tasks[name] for name in NAMES}
 
 
-def _not_open(world: World) -> str | None:
-    if _consumers(world)[NAMES[0]].amqp is not None:
-        return None
-    return refusal("prefetch.not-open")
+_open = unless("prefetch.not-open", lambda world: _consumers(world)[NAMES[0]].amqp is not None)
 
 
-@act(_not_open)
+@act(_open)
 def set_prefetch(
     world: World,
     count: Prefetch,
@@ -80,7 +77,7 @@ def set_prefetch(
     channel.send(BasicQos(prefetch_count=count, global_=shared))
 
 
-@act(_not_open)
+@act(_open)
 def consume(world: World, consumer: Name = NAMES[0]) -> None:
     """A consumer begins on the channel, under the limit that was set last."""
     found = _consumers(world)[consumer]
@@ -89,7 +86,7 @@ def consume(world: World, consumer: Name = NAMES[0]) -> None:
     found.consume()
 
 
-@act(_not_open)
+@act(_open)
 def acknowledge(world: World, consumer: Name = NAMES[0], count: Count = 1) -> None:
     """A consumer acknowledges its oldest deliveries, each by itself."""
     found = _consumers(world)[consumer]

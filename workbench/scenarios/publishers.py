@@ -21,7 +21,7 @@ from .action import ActionError, refusal
 from .acts import WIRE_ACTS
 from .alarms import ALARM_ACTS
 from .credit import client_of
-from .declare import PRESET, OneOf, ParameterError, Whole, act, scenario
+from .declare import PRESET, OneOf, ParameterError, Whole, act, scenario, unless
 from .parameters import Latency, MessageBytes, Settled, SocketOctets
 from .world import World
 
@@ -98,22 +98,9 @@ def publisher(world: World, name: str, queue: str) -> Publisher:
 # -- acts -----------------------------------------------------------------------------------
 
 
-def _not_attached(world: World) -> str | None:
-    if world.peers["client"].attached:
-        return None
-    return refusal("publishers.not-attached")
-
-
-def _no_consumer(world: World) -> str | None:
-    if not world.parameters["consumer"]:
-        return refusal("publishers.no-consumer")
-    return _not_attached(world)
-
-
-def _opened(world: World) -> str | None:
-    if LATER in world.peers["client"].publishers or "open_session" in world.done:
-        return refusal("publishers.opened")
-    return _not_attached(world)
+_attached = unless("publishers.not-attached", lambda world: world.peers["client"].attached)
+_has_consumer = unless("publishers.no-consumer", lambda world: world.parameters["consumer"])
+_one_session = unless("publishers.opened", lambda world: "open_session" not in world.done)
 
 
 def _queue(world: World, name: str) -> str:
@@ -124,7 +111,7 @@ def _queue(world: World, name: str) -> str:
     return name
 
 
-@act(_not_attached)
+@act(_attached)
 def publish(
     world: World,
     *,
@@ -178,7 +165,7 @@ def slow(
     slow_queue(world, _queue(world, queue), service_us)
 
 
-@act(_no_consumer)
+@act(_has_consumer, _attached)
 def grant(
     world: World,
     link_credit: Annotated[int, Whole(0, INT_MAX, "messages"), "how many more may come over it"],
@@ -196,7 +183,7 @@ def set_max_link_credit(
     world.broker.configure(publisher_credit=link_credit)
 
 
-@act(_opened)
+@act(_one_session, _attached)
 def open_session(world: World) -> None:
     """Begin a second session on the connection, with a link `later` to the first queue."""
     world.peers["client"].begin_session([publisher(world, LATER, QUEUES[0])])

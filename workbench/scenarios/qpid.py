@@ -23,7 +23,7 @@ from workbench.queues import FlowThresholds
 
 from .action import ActionError, refusal
 from .acts import WIRE_ACTS
-from .declare import PRESET, OneOf, Whole, act, scenario
+from .declare import PRESET, OneOf, Whole, act, scenario, unless
 from .parameters import MAX_MESSAGES, Count, Latency, Microseconds, Ready, SmallMessageBytes
 from .world import World, after_all
 
@@ -215,13 +215,10 @@ def _subscriber(world: World) -> Receiver010:
     return task
 
 
-def _not_subscribed(world: World) -> str | None:
-    if _subscriber(world).attached:
-        return None
-    return refusal("qpid.not-subscribed")
+_subscribed = unless("qpid.not-subscribed", lambda world: _subscriber(world).attached)
 
 
-@act(_not_subscribed)
+@act(_subscribed)
 def flow(
     world: World,
     value: Annotated[int, Whole(0, UINT_MAX), "how much more; 4294967295: no limit"],
@@ -231,7 +228,7 @@ def flow(
     _subscriber(world).flow(UNITS[unit], value)
 
 
-@act(_not_subscribed)
+@act(_subscribed)
 def set_flow_mode(
     world: World,
     mode: Annotated[str, OneOf(*MODES), "used up, or given back on completion; each has its sums"],
@@ -240,19 +237,19 @@ def set_flow_mode(
     _subscriber(world).set_mode(MODES[mode])
 
 
-@act(_not_subscribed)
+@act(_subscribed)
 def flush(world: World) -> None:
     """Let the subscriber ask for what is there; then its credit is 0."""
     _subscriber(world).flush()
 
 
-@act(_not_subscribed)
+@act(_subscribed)
 def stop(world: World) -> None:
     """Let the subscriber take all its credit back."""
     _subscriber(world).stop()
 
 
-@act(_not_subscribed)
+@act(_subscribed)
 def complete(world: World, count: Count = 1) -> None:
     """Let the subscriber accept and complete messages, the oldest first."""
     _subscriber(world).work(count)

@@ -19,7 +19,7 @@ from workbench.queues import QueueArguments
 from .action import ActionError, refusal
 from .acts import WIRE_ACTS
 from .credit import QUEUE, client_of
-from .declare import PRESET, OneOf, Whole, act, scenario
+from .declare import PRESET, OneOf, Whole, act, scenario, unless
 from .parameters import MAX_MESSAGES, Count, Latency, Microseconds, Ready, SmallMessageBytes
 from .world import World, after_all
 
@@ -42,13 +42,7 @@ def cluster_of(world: World) -> QuorumCluster:
 # -- acts -----------------------------------------------------------------------------------
 
 
-def _not_attached(world: World) -> str | None:
-    if world.peers["publisher"].attached:
-        return None
-    return refusal("publisher-not-attached")
-
-
-@act(_not_attached)
+@act(unless("publisher-not-attached", lambda world: world.peers["publisher"].attached))
 def publish(world: World, count: Annotated[Count, "how many"] = 1) -> None:
     """The publisher sends messages, as far as its credit goes."""
     world.peers["publisher"].publish(world.payloads(count))

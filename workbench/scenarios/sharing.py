@@ -13,10 +13,9 @@ from workbench.amqp091.methods import BasicConsume, BasicDeliver, BasicNack, Bas
 from workbench.peers import Client091, Consumer091, Publisher091
 from workbench.presets import AMQP_0_9_1
 
-from .action import refusal
 from .acts import WIRE_ACTS
 from .alarms import ALARM_ACTS
-from .declare import PRESET, Whole, act, scenario
+from .declare import PRESET, Whole, act, scenario, unless
 from .parameters import Count, Latency, Ready, SmallMessageBytes
 from .world import World, after_all
 
@@ -75,46 +74,31 @@ def _consumer(world: World, name: str) -> NumberedConsumer:
     return found
 
 
-def _not_open(world: World) -> str | None:
-    opened = _consumer(world, SECOND).amqp is not None
-    return None if opened else refusal("sharing.not-open")
+_open = unless("sharing.not-open", lambda world: _consumer(world, SECOND).amqp is not None)
+_waits = unless("sharing.consumes", lambda world: _consumer(world, SECOND).waits)
+_holds = unless("sharing.holds-nothing", lambda world: _consumer(world, FIRST).unacknowledged)
 
 
-def _consumes(world: World) -> str | None:
-    if why := _not_open(world):
-        return why
-    if not _consumer(world, SECOND).waits:
-        return refusal("sharing.consumes")
-    return None
-
-
-def _holds_nothing(world: World) -> str | None:
-    if why := _not_open(world):
-        return why
-    held = _consumer(world, FIRST).unacknowledged
-    return None if held else refusal("sharing.holds-nothing")
-
-
-@act(_not_open)
+@act(_open)
 def publish(world: World, count: Count = 1) -> None:
     """Let the publisher publish messages."""
     publisher = world.peers["c1"].tasks[PUBLISHER]
     publisher.publish(count)
 
 
-@act(_consumes)
+@act(_open, _waits)
 def consume(world: World) -> None:
     """The second consumer begins to consume."""
     _consumer(world, SECOND).consume()
 
 
-@act(_not_open)
+@act(_open)
 def cancel(world: World) -> None:
     """The first consumer wants no more; what it holds it keeps."""
     _consumer(world, FIRST).cancel()
 
 
-@act(_holds_nothing)
+@act(_open, _holds)
 def give_back(world: World) -> None:
     """The first consumer gives back what it holds: basic.nack with requeue."""
     _consumer(world, FIRST).give_back()

@@ -18,7 +18,7 @@ from workbench.presets import UINT_MAX
 from .action import ActionError, refusal
 from .acts import WIRE_ACTS
 from .credit import connection_settings, session_settings
-from .declare import PRESET, OneOf, Whole, act, scenario
+from .declare import PRESET, OneOf, Whole, act, scenario, unless
 from .parameters import Count, Credit, Latency, Ready, SmallMessageBytes
 from .world import World
 
@@ -106,19 +106,16 @@ class Preferring(Client):
 # -- acts -----------------------------------------------------------------------------------
 
 
-def _not_attached(world: World) -> str | None:
-    if world.peers["consumer"].attached:
-        return None
-    return refusal("two-queues.not-attached")
+_attached = unless("two-queues.not-attached", lambda world: world.peers["consumer"].attached)
 
 
-@act(_not_attached)
+@act(_attached)
 def grant(world: World, link_credit: Credit, queue: QueueName = FIRST) -> None:
     """Set the credit of one link; the other link's stays as it is."""
     world.peers["consumer"].consumer(queue).grant(link_credit)
 
 
-@act(_not_attached)
+@act(_attached)
 def stop(world: World, queue: QueueName = FIRST) -> None:
     """Set the credit of one link to 0 and ask for an echo."""
     world.peers["consumer"].consumer(queue).stop()
@@ -134,7 +131,7 @@ def publish(
     world.put_messages(queue, count)
 
 
-@act(_not_attached)
+@act(_attached)
 def acknowledge(world: World, queue: QueueName = FIRST) -> None:
     """Settle everything that came from one queue; no credit comes of it."""
     consumer = world.peers["consumer"].consumer(queue)
@@ -143,7 +140,7 @@ def acknowledge(world: World, queue: QueueName = FIRST) -> None:
     consumer.acknowledge()
 
 
-@act(_not_attached)
+@act(_attached)
 def set_policy(
     world: World, policy: Annotated[str, OneOf(*POLICIES), "which rule"] = PREFER
 ) -> None:

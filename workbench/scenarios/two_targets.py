@@ -11,10 +11,9 @@ from typing import Annotated
 from workbench.broker.quorum_node import SyncTime
 from workbench.queues import QueueArguments
 
-from .action import refusal
 from .acts import WIRE_ACTS
 from .credit import client_of
-from .declare import PRESET, OneOf, act, scenario
+from .declare import PRESET, OneOf, act, scenario, unless
 from .parameters import Latency, Settled, SmallMessageBytes
 from .publishers import US_PER_S, PublishCount, Rate, publisher
 from .quorum import Fsync, Replicas, cluster_of
@@ -25,13 +24,7 @@ TARGETS = (CLASSIC, QUORUM)
 ALL = "all"
 
 
-def _not_attached(world: World) -> str | None:
-    if world.peers["client"].attached:
-        return None
-    return refusal("two-targets.not-attached")
-
-
-@act(_not_attached)
+@act(unless("two-targets.not-attached", lambda world: world.peers["client"].attached))
 def publish(
     world: World,
     *,

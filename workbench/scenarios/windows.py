@@ -20,7 +20,7 @@ from .action import ActionError, refusal
 from .acts import WIRE_ACTS
 from .alarms import ALARM_ACTS
 from .credit import MAX_OCTETS, client_of, session_settings
-from .declare import PRESET, OneOf, ParameterError, Whole, act, scenario
+from .declare import PRESET, OneOf, ParameterError, Whole, act, scenario, unless
 from .parameters import Credit, Latency, MessageBytes, SocketOctets
 from .world import World
 
@@ -83,32 +83,23 @@ def _follow_window(world: World) -> None:
 # -- acts -----------------------------------------------------------------------------------
 
 
-def _not_attached(world: World) -> str | None:
+def _is_attached(world: World) -> bool:
     client = world.peers["client"]
-    if client.ended or (client.attached and not client.beginning):
-        return None
-    return refusal("windows.not-attached")
+    return client.ended or (client.attached and not client.beginning)
 
 
-def _no_publisher(world: World) -> str | None:
-    if not world.parameters["publisher"]:
-        return refusal("windows.no-publisher")
-    return _not_attached(world)
-
-
-def _ignores(world: World) -> str | None:
-    if world.peers["client"].ignoring:
-        return refusal("windows.ignores")
-    return _no_publisher(world)
+_attached = unless("windows.not-attached", _is_attached)
+_publishes = unless("windows.no-publisher", lambda world: world.parameters["publisher"])
+_heeds = unless("windows.ignores", lambda world: not world.peers["client"].ignoring)
 
 
 def _two_sessions(world: World) -> str | None:
     if len(world.peers["client"].sessions) == MAX_SESSIONS:
         return refusal("windows.all-begun", sessions=MAX_SESSIONS)
-    return _not_attached(world)
+    return None
 
 
-@act(_not_attached)
+@act(_attached)
 def grant(
     world: World,
     link_credit: Annotated[Credit, "how many more messages may come"],
@@ -118,7 +109,7 @@ def grant(
     world.peers["client"].consumer(link).grant(link_credit)
 
 
-@act(_not_attached)
+@act(_attached)
 def open_window(
     world: World,
     frames: Annotated[Frames, "how many more transfer frames may come"],
@@ -128,7 +119,7 @@ def open_window(
     world.peers["client"].open_window(session, frames)
 
 
-@act(_no_publisher)
+@act(_publishes, _attached)
 def publish(
     world: World,
     count: Annotated[int, Whole(1, MAX_MESSAGES, "messages"), "how many messages"] = 1,
@@ -145,13 +136,13 @@ def publish(
     publisher.publish(world.payloads(count))
 
 
-@act(_ignores)
+@act(_heeds, _publishes, _attached)
 def ignore_window(world: World) -> None:
     """Let the client send whatever the broker's window is, against the specification."""
     world.peers["client"].ignore_window()
 
 
-@act(_two_sessions)
+@act(_two_sessions, _attached)
 def begin_session(
     world: World, link_credit: Annotated[Credit, "that it grants at once; 0: by hand"] = 10
 ) -> None:
@@ -162,7 +153,7 @@ def begin_session(
     world.peers["client"].begin_session(links)
 
 
-@act(_not_attached)
+@act(_attached)
 def acknowledge(world: World, link: Receiver = RECEIVERS[0]) -> None:
     """Accept everything that came over a link; neither window nor credit comes of it."""
     consumer = world.peers["client"].consumer(link)

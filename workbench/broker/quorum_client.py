@@ -48,19 +48,23 @@ _Actions = list[Callable[[], None]]
 
 
 class ClientOwner(Protocol):
-    """A session or channel, as its client of a queue sees it."""
+    """A session or channel, as its client of a queue sees it; what it leaves out does nothing."""
 
     def replied(self, logged: Logged, reply: QuorumReply) -> None:
         """The queue has applied this command; a message is confirmed with it."""
+        return
 
     def handed(self, effect: Handed) -> None:
         """A message came for one of its consumers."""
+        return
 
     def told(self, effect: QuorumEffect) -> None:
         """Any other effect: credit was answered, a consumer is active, the queue is full."""
+        return
 
     def slowed(self, slow: bool, pending: int) -> None:
         """Block (True) or unblock (False), with that many commands pending."""
+        return
 
 
 @dataclass(slots=True)

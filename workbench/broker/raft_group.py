@@ -68,25 +68,31 @@ class Client(Protocol):
 
 
 class Watcher(Protocol):
-    """An observer that checks what replicas do; it changes nothing."""
+    """An observer of what replicas do; it changes nothing, and what it leaves out does nothing."""
 
     def appended(self, node: str, log: RaftLog, entries: tuple[Entry, ...]) -> None:
         """Entries stand at the end of a replica's log."""
+        return
 
     def synced(self, node: str) -> None:
         """Entries of a node's replica have come to its disk; in a crash perhaps none."""
+        return
 
     def led(self, node: str, term: int, log: RaftLog) -> None:
         """A replica leads from now on; its log as it was before its own first entry."""
+        return
 
     def committed_up_to(self, node: str, log: RaftLog, term: int, index: int) -> None:
         """A replica takes everything up to this index for committed."""
+        return
 
     def applied(self, node: str, entry: Entry, machine: QuorumFifo) -> None:
         """A replica has applied an entry."""
+        return
 
     def answering(self, node: str, index: int) -> None:
         """The leader answers clients: all that it applied, up to this index."""
+        return
 
 
 class CommandMailbox:

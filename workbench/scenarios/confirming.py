@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from workbench.broker.quorum_client import FifoClient
+from workbench.broker.quorum_client import ClientOwner, FifoClient
 from workbench.broker.quorum_cluster import FRONT, QuorumCluster
 from workbench.broker.quorum_node import SyncTime
 from workbench.queues import Enqueue, Message
-from workbench.queues.quorum_fifo import Handed, Logged, QuorumEffect, QuorumReply
+from workbench.queues.quorum_fifo import Logged, QuorumReply
 from workbench.sim import Tap, VirtualClock
 
 from .action import refusal
@@ -60,7 +60,7 @@ class Confirmed:
         return sum(self.latencies_us) / max(1, len(self.latencies_us))
 
 
-class ConfirmingPublisher:
+class ConfirmingPublisher(ClientOwner):
     """A publisher with one of the strategies, until it is stopped.
 
     Args:
@@ -119,12 +119,6 @@ class ConfirmingPublisher:
         self.latencies_us.append(self._clock.now_us - self.unconfirmed.pop(logged.seq))
         self.confirmed_us.append(self._clock.now_us)
         self.begin()
-
-    def handed(self, effect: Handed) -> None:
-        """It consumes nothing."""
-
-    def told(self, effect: QuorumEffect) -> None:
-        """Nothing that it heeds."""
 
     def slowed(self, slow: bool, pending: int) -> None:
         """Its own cap is what it heeds; how often the broker would have braked is counted."""

@@ -15,9 +15,9 @@ from functools import partial
 
 from workbench.broker.quorum_cluster import FRONT
 from workbench.broker.quorum_node import SyncTime
+from workbench.broker.raft_group import Watcher
 from workbench.queues.draws import SeededDraws
-from workbench.queues.quorum_fifo import QuorumFifo
-from workbench.queues.raft import ENTRIES_PER_APPEND, PRE_VOTE, RIGHT, Entry, RaftLog, RaftRules
+from workbench.queues.raft import ENTRIES_PER_APPEND, PRE_VOTE, RIGHT, RaftLog, RaftRules
 from workbench.queues.raft_referee import InvariantBrokenError, Referee
 from workbench.sim import Tap, VirtualClock
 
@@ -43,7 +43,7 @@ class Tally:
     kinds: dict[str, int] = field(default_factory=dict)
 
 
-class _OnLeader:
+class _OnLeader(Watcher):
     """Watches for leaders alone."""
 
     def __init__(self, then: Callable[[str], None]) -> None:
@@ -52,21 +52,6 @@ class _OnLeader:
     def led(self, node: str, term: int, log: RaftLog) -> None:
         """A replica leads."""
         self._then(node)
-
-    def appended(self, node: str, log: RaftLog, entries: tuple[Entry, ...]) -> None:
-        """Nothing."""
-
-    def synced(self, node: str) -> None:
-        """Nothing."""
-
-    def committed_up_to(self, node: str, log: RaftLog, term: int, index: int) -> None:
-        """Nothing."""
-
-    def applied(self, node: str, entry: Entry, machine: QuorumFifo) -> None:
-        """Nothing."""
-
-    def answering(self, node: str, index: int) -> None:
-        """Nothing."""
 
 
 class Chaos:

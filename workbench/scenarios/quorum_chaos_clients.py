@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from workbench.broker.quorum_client import FifoClient
+from workbench.broker.quorum_client import ClientOwner, FifoClient
 from workbench.broker.quorum_cluster import FRONT
 from workbench.broker.raft_group import RaftGroup
 from workbench.queues import Checkout, Credit, Enqueue, Message, Release, Settle
@@ -19,7 +19,7 @@ PUBLISHERS = ("p1", "p2")
 Broken = Callable[[str, str], None]
 
 
-class Publisher:
+class Publisher(ClientOwner):
     """Sends numbered messages, never more than `cap` unconfirmed."""
 
     def __init__(
@@ -44,12 +44,6 @@ class Publisher:
         if not self._waits:
             self._go_on()
 
-    def handed(self, effect: Handed) -> None:
-        """It consumes nothing."""
-
-    def told(self, effect: QuorumEffect) -> None:
-        """Nothing that it heeds."""
-
     def slowed(self, slow: bool, pending: int) -> None:
         """It has a cap of its own, below every soft limit that matters."""
         self.slow = slow
@@ -66,7 +60,7 @@ class Publisher:
             self._clock.call_later(self._pace_us, self._go_on)
 
 
-class Consumer:
+class Consumer(ClientOwner):
     """Takes messages, settles them in twos and threes, gives each fifth back, two at a time."""
 
     def __init__(self, group: RaftGroup, clock: VirtualClock, broken: Broken) -> None:
@@ -84,9 +78,6 @@ class Consumer:
         self.client.consume(CONSUMER)
         self.client.send(Checkout(consumer=CONSUMER))
         self._grant()
-
-    def replied(self, logged: Logged, reply: QuorumReply) -> None:
-        """Settlements and credit were applied."""
 
     def handed(self, effect: Handed) -> None:
         """A message came."""
@@ -115,9 +106,6 @@ class Consumer:
         """Credit is renewed when it is used up."""
         if isinstance(effect, Answered) and effect.credited.link_credit == 0:
             self._grant()
-
-    def slowed(self, slow: bool, pending: int) -> None:
-        """Its settlements wait; nothing else does."""
 
     def _give_back(self) -> None:
         back, self._back = tuple(self._back), []

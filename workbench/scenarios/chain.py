@@ -226,8 +226,7 @@ def chain(
 
     def connect(number: int, client: Client091 | Client) -> None:
         name = f"c{number + 1}"
-        world.peers[name] = client
-        world.connect(client, name, socket_octets)
+        world.connect(client, name, socket_octets, peer=name)
 
     for number, tasks in enumerate(together):
         done = partial(opened, number)

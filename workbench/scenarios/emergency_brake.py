@@ -67,16 +67,14 @@ def lose(world: World, name: str) -> None:
     end = world.broker.connections.pop(name, None)
     if end is None:
         return
-    world.tap.internal(
-        t_us=world.clock.now_us, event="disconnect", vantage="broker", connection=name
-    )
+    world.record("disconnect", "broker", connection=name)
     world.peers[name].lost()
     end.lost()  # type: ignore[attr-defined]
 
 
 def crash(world: World) -> None:
     """The machine has no octet left: the broker dies, and with it what was in memory alone."""
-    world.tap.internal(t_us=world.clock.now_us, event="crash", vantage="broker", kind=MEMORY)
+    world.record("crash", "broker", kind=MEMORY)
     for name in tuple(world.broker.connections):
         lose(world, name)
     for queue in tuple(world.broker.queues):
@@ -166,8 +164,7 @@ def join(
     app_client = Client091(world.clock, [producer], name="app", on_open=partial(opened, APP), **app)
     worker = Client091(world.clock, [consumer], name="worker", on_open=partial(opened, WORKER))
     for name, client in ((APP, app_client), (WORKER, worker)):
-        world.peers[name] = client
-        world.connect(client, name, socket_octets)
+        world.connect(client, name, socket_octets, peer=name)
 
 
 def _producer(world: World, name: str) -> MulticastProducer:

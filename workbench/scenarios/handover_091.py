@@ -186,8 +186,7 @@ def handover_091(
             way=way,
         )
         client = Client091(world.clock, [consumer], name=name, on_open=partial(opened, place))
-        world.peers[name] = client
-        world.connect(client, f"c{place + 1}")
+        world.connect(client, f"c{place + 1}", peer=name)
 
     def opened(place: int) -> None:
         if place + 1 < consumers:

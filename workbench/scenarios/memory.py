@@ -119,8 +119,7 @@ def _join(
     world: World, name: str, tasks: Sequence[Task091], opened: Callable[[], None] = lambda: None
 ) -> None:
     client = Client091(world.clock, tasks, name=name, on_open=opened)
-    world.peers[name] = client
-    world.connect(client, name, world.number("socket_octets"))
+    world.connect(client, name, world.number("socket_octets"), peer=name)
 
 
 @scenario(

@@ -129,5 +129,4 @@ def mirrors(
         PUBLISHER, QUEUE, body=bytes(message_bytes), most_unconfirmed=confirms or None
     )
     client = Client091(world.clock, [publisher], name="client", on_open=world.mark_start)
-    world.peers["c1"] = client
-    world.connect(client, "c1")
+    world.connect(client, "c1", peer="c1")

@@ -148,6 +148,5 @@ def office(
         DEPOT: Client010(world.clock, [depot], name=DEPOT, on_open=partial(joined, DEPOT)),
     }
     for name, client in clients.items():
-        world.peers[name] = client
         socket = orders_socket if name == ORDERS else 0
-        world.connect(client, name, socket)
+        world.connect(client, name, socket, peer=name)

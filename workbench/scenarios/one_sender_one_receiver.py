@@ -224,8 +224,7 @@ def _amqp_10(world: World, begun: Callable[[str], None]) -> None:
         sending=AtOnce(),
         on_attached=attached,
     )
-    world.peers["client"] = client
-    world.connect(client, "c1")
+    world.connect(client, "c1", peer="client")
 
 
 def _amqp_091(world: World, begun: Callable[[str], None]) -> None:
@@ -259,8 +258,7 @@ def _amqp_091(world: World, begun: Callable[[str], None]) -> None:
             sharing=sharing,
             on_open=partial(opened, name),
         )
-        world.peers[f"client-{name}"] = client
-        world.connect(client, name, world.number("socket_octets"))
+        world.connect(client, name, world.number("socket_octets"), peer=f"client-{name}")
 
 
 @scenario(

@@ -157,9 +157,7 @@ class Answer:
                 ReplyCode.RESOURCE_ERROR, "memory is short: the producer is cut off"
             )
         elif self._option == OPERATOR:
-            world.tap.internal(
-                t_us=self.clock.now_us, event="note", kind="operator", vantage="broker"
-            )
+            world.record("note", "broker", kind="operator")
             self.clock.call_later(world.number("operator_us"), self._operate)
 
     def clear_alarm(self, resource: str = MEMORY) -> None:

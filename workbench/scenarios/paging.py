@@ -194,5 +194,4 @@ def paging(
 
     world.clock.call_soon(begin)
     client = Client091(world.clock, [publisher], name="client", on_open=opened)
-    world.peers["client"] = client
-    world.connect(client, "c1")
+    world.connect(client, "c1", peer="client")

@@ -114,5 +114,4 @@ def prefetch(
     world.fill(QUEUE, messages)
     tasks = [_LaterConsumer(name, world.mark_start) for name in NAMES]
     client = Client091(world.clock, tasks, name="app")
-    world.peers["app"] = client
-    world.connect(client, "c1")
+    world.connect(client, "c1", peer="app")

@@ -72,10 +72,9 @@ def waiting_row(world: World, connection: str) -> Callable[[Publisher, int], Non
     def waiting(handed: Publisher, count: int) -> None:
         link = handed.link
         assert link is not None
-        world.tap.internal(
-            t_us=world.clock.now_us,
-            event="publish",
-            vantage=handed.vantage,
+        world.record(
+            "publish",
+            handed.vantage,
             connection=connection,
             session=link.session.ordinal,
             link=link.name,
@@ -240,5 +239,4 @@ def publishers(
         policy = TopUpAtHalf(consumer_credit) if consumer_credit else Manual()
         links.append(Consumer(CONSUMER, address(SOURCE), policy=policy, auto_settle=True))
     client = client_of(world, *links, name="app", on_attached=world.mark_start)
-    world.peers["client"] = client
-    world.connect(client, "c1", socket_octets)
+    world.connect(client, "c1", socket_octets, peer="client")

@@ -69,10 +69,9 @@ def blocked_row(world: World, connection: str) -> Callable[[Sender010, bool, str
 
     def blocked(sender: Sender010, on: bool, by: str) -> None:
         session = sender.open
-        world.tap.internal(
-            t_us=world.clock.now_us,
-            event="block" if on else "unblock",
-            vantage=sender.client.vantage,
+        world.record(
+            "block" if on else "unblock",
+            sender.client.vantage,
             kind=by,
             connection=connection,
             session=session.ordinal,
@@ -202,8 +201,7 @@ def _connect(world: World, tasks: Mapping[str, Sequence[Task010]]) -> None:
     opened = after_all(tasks, world.mark_start)
     for name, own in tasks.items():
         client = Client010(world.clock, own, name=name, on_open=partial(opened, name))
-        world.peers[name] = client
-        world.connect(client, CONNECTIONS[name])
+        world.connect(client, CONNECTIONS[name], peer=name)
 
 
 # -- credit of a subscriber -----------------------------------------------------------------------

@@ -39,13 +39,7 @@ def quorum_chaos(
     def broken(error: InvariantBrokenError) -> None:
         if not world.fault:
             world.fault = str(error)
-            world.tap.internal(
-                t_us=world.clock.now_us,
-                event="error",
-                vantage="referee",
-                kind=error.invariant,
-                extra={"why": str(error)},
-            )
+            world.record("error", "referee", kind=error.invariant, extra={"why": str(error)})
 
     def last_look() -> None:
         try:

@@ -312,5 +312,5 @@ def race(
         world.broker.declare(OTHER)
     terms = {"credit_overrun": OVERRUN[overrun]}
     links = [Consumer(name, address, terms=terms) for name, address in addresses.items()]
-    client = world.peers["consumer"] = client_of(world, *links, on_attached=attached)
-    world.connect(client, "c1")
+    client = client_of(world, *links, on_attached=attached)
+    world.connect(client, "c1", peer="consumer")

@@ -155,5 +155,4 @@ def sharing(
             name=name,
             on_open=partial(opened, name),
         )
-        world.peers[name] = client
-        world.connect(client, name)
+        world.connect(client, name, peer=name)

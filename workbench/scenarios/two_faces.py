@@ -171,5 +171,4 @@ def two_faces(
     tasks = [Receiver010(name, name, capacity=1, processing_us=None) for name in QUEUES]
     receiver = Client010(world.clock, tasks, name=RECEIVER, on_open=partial(opened, RECEIVER))
     for name, client in ((PRODUCER, producer), (RECEIVER, receiver)):
-        world.peers[name] = client
-        world.connect(client, CONNECTIONS[name])
+        world.connect(client, CONNECTIONS[name], peer=name)

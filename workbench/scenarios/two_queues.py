@@ -188,5 +188,4 @@ def two_queues(
         session_settings=session_settings(world.preset),
         on_attached=attached,
     )
-    world.peers["consumer"] = consumer
-    world.connect(consumer, "c1")
+    world.connect(consumer, "c1", peer="consumer")

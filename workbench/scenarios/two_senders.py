@@ -247,8 +247,7 @@ def _amqp_10(world: World) -> None:
         Publisher(kind, address(queue_name(kind)), settled=True, endless=message) for kind in KINDS
     ]
     client = client_of(world, *links, name="app", sending=AtOnce(), on_attached=attached)
-    world.peers["client"] = client
-    world.connect(client, "c1")
+    world.connect(client, "c1", peer="client")
 
 
 def lock_of(world: World, publishes_per_ack: int = 1) -> OneLock:
@@ -287,8 +286,7 @@ def _amqp_091(world: World) -> None:
         for kind in KINDS
     ]
     client = Client091(world.clock, tasks, name="app-091", sharing=lock_of(world), on_open=opened)
-    world.peers["client-091"] = client
-    world.connect(client, CONNECTION_091, world.number("socket_octets"))
+    world.connect(client, CONNECTION_091, world.number("socket_octets"), peer="client-091")
 
 
 def protocols_of(world: World) -> tuple[str, ...]:

@@ -70,5 +70,4 @@ def two_targets(
 
     links = [publisher(world, name, name) for name in TARGETS]
     client = client_of(world, *links, name="app", on_attached=world.mark_start)
-    world.peers["client"] = client
-    world.connect(client, "c1")
+    world.connect(client, "c1", peer="client")

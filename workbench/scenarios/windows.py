@@ -226,7 +226,7 @@ def windows(
     links: list[ClientLink] = [Consumer(name, QUEUE, policy=rule) for name in RECEIVERS[:consumers]]
     if publisher:
         links.append(Publisher(OUT, TARGET))
-    client = world.peers["client"] = client_of(
+    client = client_of(
         world,
         *links,
         name="app",
@@ -235,4 +235,4 @@ def windows(
         on_attached=world.mark_start,
     )
     _follow_window(world)
-    world.connect(client, "c1", socket_octets)
+    world.connect(client, "c1", socket_octets, peer="client")

@@ -141,7 +141,9 @@ class World:
         messages = [message_of(payload) for payload in self.payloads(count, size)]
         self.clock.call_soon(self.broker.declare(queue).fill, messages)
 
-    def connect(self, client: ClientEnd, name: str, socket_octets: int = 0) -> None:
+    def connect(
+        self, client: ClientEnd, name: str, socket_octets: int = 0, *, peer: str | None = None
+    ) -> None:
         """Put a client and the broker on the two ends of a new wire; the client begins to talk.
 
         A frame is under way for the run's `latency_us`, in each direction.
@@ -150,7 +152,10 @@ class World:
             client: the end that opens the connection.
             name: of the connection.
             socket_octets: in flight that the wire takes in one direction; 0 is no limit.
+            peer: the role by which `peers` has the client; None: it is not looked for there.
         """
+        if peer is not None:
+            self.peers[peer] = client
         end: BrokerConnection | BrokerConnection091 | QpidConnection
         size: Callable[[Any], int]
         if isinstance(client, Client091):
@@ -211,16 +216,14 @@ class World:
         told = {"frame": frame_id, "listed": listed}
         raise WireError(refusal("wire.not-flying" if listed else "wire.nothing-flies", **told))
 
+    def record(self, event: str, vantage: str, **more: Any) -> None:
+        """A row of what happens now inside the broker or to a peer; more as of `Tap.internal`."""
+        self.tap.internal(t_us=self.clock.now_us, event=event, vantage=vantage, **more)
+
     def record_action(self, action: Action) -> None:
         """The row that tells of a learner's act; what it causes comes in later rows."""
         given = {name: value for name, value in action.arguments.items() if value is not None}
-        self.tap.internal(
-            t_us=self.clock.now_us,
-            event="action",
-            vantage=LEARNER,
-            kind=action.name,
-            extra=given or None,
-        )
+        self.record("action", LEARNER, kind=action.name, extra=given or None)
 
     def record_wire(
         self,
@@ -235,10 +238,4 @@ class World:
         facts = {**(extra or {}), "direction": Direction.of(direction).value}
         if frame_id is not None:
             facts["frame_id"] = frame_id
-        self.tap.internal(
-            t_us=self.clock.now_us,
-            event=event,
-            vantage="wire",
-            connection=wire.connection,
-            extra=facts,
-        )
+        self.record(event, "wire", connection=wire.connection, extra=facts)

@@ -175,34 +175,17 @@ class BeliefModel:
             yield SEND_FLOW, (dc_snd, credit, left, dc_rcv, issued + 1, transfers, flying, believed)
         if credit > 0 and left > 0:
             after = belief.on_send(believed, size)
-            yield (
-                SEND_TRANSFER,
-                (
-                    serial.add(dc_snd, 1),
-                    credit - 1,
-                    left - 1,
-                    dc_rcv,
-                    issued,
-                    transfers + 1,
-                    flows,
-                    after,
-                ),
-            )
+            count, sent = serial.add(dc_snd, 1), transfers + 1
+            yield SEND_TRANSFER, (count, credit - 1, left - 1, dc_rcv, issued, sent, flows, after)
         if transfers:
             after = belief.on_arrival(believed, size)
-            count = serial.add(dc_rcv, 1)
-            yield (
-                TRANSFER_ARRIVES,
-                (dc_snd, credit, left, count, issued, transfers - 1, flows, after),
-            )
+            count, flying_on = serial.add(dc_rcv, 1), transfers - 1
+            yield TRANSFER_ARRIVES, (dc_snd, credit, left, count, issued, flying_on, flows, after)
         if flows:
             yield FLOW_ARRIVES, self._flow_arrives(state)
         if belief.other_link and left > 0:
-            after = belief.on_other(believed, size)
-            yield (
-                OTHER_TRANSFER,
-                (dc_snd, credit, left - 1, dc_rcv, issued, transfers, flows, after),
-            )
+            after, rest = belief.on_other(believed, size), left - 1
+            yield OTHER_TRANSFER, (dc_snd, credit, rest, dc_rcv, issued, transfers, flows, after)
 
     def bad(self, state: BeliefState) -> bool:
         """Belief and truth differ."""

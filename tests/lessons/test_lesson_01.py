@@ -14,7 +14,7 @@ from workbench.exercises.progress import Progress
 from workbench.lessons.lesson_01 import arrival, check, opening, predict, real_receiver
 from workbench.scenarios import Branches, run
 from workbench.scenarios.declare import ParameterError
-from workbench.views import credit_chart
+from workbench.views.trace_charts import credit_chart
 
 CAPTURE = Path(__file__).resolve().parent.parent.parent / (
     "data/captures/rmq43_b_consumer_credit.pcapng"

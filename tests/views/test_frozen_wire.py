@@ -11,7 +11,7 @@ import pytest
 from tests.net.conftest import RawClient
 from tests.patience import TIMEOUT_S, until
 from workbench.net.serve import serve
-from workbench.views.frozen_wire import MOST_FRAMES, frozen_wire
+from workbench.views.frozen_wire import MOST_FRAMES, FrozenWire
 from workbench.views.scene import resolved, schema
 
 BODY = b"\x00\x53\x75\xa0\x01x"
@@ -35,7 +35,7 @@ def client(server):
 @pytest.fixture
 def desk(server, client):
     """The stage of that server."""
-    shown = frozen_wire(server)
+    shown = FrozenWire(server)
     yield shown
     shown.close()
 
@@ -209,7 +209,7 @@ def test_the_frame_that_met_a_stop_waits_at_the_gate_too(desk, client):
 
 def test_the_client_stands_at_the_left_whatever_it_does(server):
     """Before anybody connects, and while it asks for messages."""
-    desk = frozen_wire(server)
+    desk = FrozenWire(server)
     sides = lambda: {node["id"]: node["place"][0] for node in scene(desk)["nodes"]}  # noqa: E731
     assert sides() == {"broker": 1}
     with RawClient(server) as client:
@@ -222,7 +222,7 @@ def test_the_client_stands_at_the_left_whatever_it_does(server):
 
 def test_nobody_a_newcomer_and_one_who_has_gone(server):
     """The latest connection is shown until somebody chooses; a gone one's frames stay."""
-    desk = frozen_wire(server)
+    desk = FrozenWire(server)
     VALIDATOR.validate(scene(desk))
     assert "Nobody is connected yet." in repr(desk)
     assert press(desk, "step") == "Nobody is connected yet."
@@ -302,7 +302,7 @@ def test_the_picture_grows_and_stays_where_somebody_has_gone_back(desk, client):
 
 def test_new_connections_are_held_from_the_first_octet_on_request(server):
     """A switch; the protocol header is the first frame that waits."""
-    desk = frozen_wire(server)
+    desk = FrozenWire(server)
     assert "both gates closed" in press(desk, "new", True)
     with RawClient(server) as client:
         client.amqp.start()
@@ -315,7 +315,7 @@ def test_new_connections_are_held_from_the_first_octet_on_request(server):
 def test_before_a_proxy_a_frame_waits_that_no_row_tells_of(server):
     """A proxy records what has passed; what waits is drawn from the gate."""
     with serve(forward=server.url) as proxy:
-        desk = frozen_wire(proxy)
+        desk = FrozenWire(proxy)
         press(desk, "new", True)
         with RawClient(proxy) as client:
             client.amqp.start()

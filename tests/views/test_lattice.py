@@ -10,9 +10,9 @@ from workbench.scenarios.run import run
 from workbench.scenarios.schedules import play_model
 from workbench.sim.explorer import Bounds, explore
 from workbench.views.lattice import MOST_DRAWN, LatticePicture, path_of
-from workbench.views.lattice_desk import lattice_of, lattices
+from workbench.views.lattice_desk import LatticeDesk, lattice_of
 from workbench.views.lattice_layout import graph_of, places
-from workbench.views.lattice_view import lattice
+from workbench.views.lattice_view import LatticeView
 from workbench.views.lattice_words import bad_levels, sentences, state_words, summary, words
 
 
@@ -210,7 +210,7 @@ def test_a_schedule_is_told_move_by_move_with_the_numbers_of_the_model():
 def test_choosing_a_state_calls_back_with_a_shortest_schedule_to_it():
     """Also for a model that nothing can play."""
     told = []
-    view = lattice(explore(Ring()), on_select=told.append)
+    view = LatticeView(explore(Ring()), on_select=told.append)
     view.nearest.click()
     assert told == [("across", "on")]
     view.choose(0)
@@ -219,7 +219,7 @@ def test_choosing_a_state_calls_back_with_a_shortest_schedule_to_it():
 
 def test_a_click_the_lists_and_the_buttons_choose_the_same_states():
     """Three ways, two of them by keyboard alone."""
-    view = lattice(found())
+    view = LatticeView(found())
     view.picture.marks.selected.indices = [7]
     assert view.index == view.states.value == 7
     view.states.value = view.states.options[0][1]
@@ -243,7 +243,7 @@ def test_a_click_the_lists_and_the_buttons_choose_the_same_states():
 
 def test_choosing_a_state_plays_its_schedule_on_the_broker_and_opens_it():
     """The stage ends where the schedule ends, and the sentence has the model's numbers."""
-    desk = lattices()
+    desk = LatticeDesk()
     desk.view.nearest.click()
     view = desk.found.model.describe(desk.found.ordered[desk.found.bad_at[0]])
     assert desk.stage.cursor == len(desk.stage.run.rows) - 1
@@ -255,7 +255,7 @@ def test_choosing_a_state_plays_its_schedule_on_the_broker_and_opens_it():
 
 def test_the_ring_in_the_picture_stands_where_the_stage_stands():
     """Before the first move at the start, behind the last at the chosen state."""
-    desk = lattices()
+    desk = LatticeDesk()
     desk.view.nearest.click()
     marks, ring = desk.view.picture.marks.data, desk.view.picture
     depths = []
@@ -271,7 +271,7 @@ def test_the_ring_in_the_picture_stands_where_the_stage_stands():
 
 def test_another_rule_explores_anew():
     """States, words and list follow; an old schedule is closed."""
-    desk = lattices()
+    desk = LatticeDesk()
     desk.view.nearest.click()
     desk.rule.value = "spec"
     assert desk.found.bad == 0
@@ -283,7 +283,7 @@ def test_another_rule_explores_anew():
 
 def test_a_large_link_is_counted_and_its_nearest_bad_state_still_opens():
     """Tens of thousands of states: no list is longer than a page can bear."""
-    desk = lattices(messages=20, grants=(5, 5, 5, 5))
+    desk = LatticeDesk(messages=20, grants=(5, 5, 5, 5))
     assert desk.found.states > 10_000
     desk.view.depth.value = desk.found.levels().index(max(desk.found.levels()))
     assert len(desk.view.states.options) <= 500
@@ -294,7 +294,7 @@ def test_a_large_link_is_counted_and_its_nearest_bad_state_still_opens():
 def test_a_link_too_large_to_search_is_stopped_at_a_bound_and_says_so(monkeypatch):
     """The page never hangs."""
     monkeypatch.setattr("workbench.views.lattice_desk.BOUNDS", Bounds(states=5_000))
-    desk = lattices(messages=1000, grants=(100,) * 9)
+    desk = LatticeDesk(messages=1000, grants=(100,) * 9)
     assert not desk.found.complete
     assert "stopped at 5,000 states, the bound. It proves nothing." in desk.view.line.value
 
@@ -324,7 +324,7 @@ def test_a_race_that_the_model_does_not_know_is_refused(grants):
 
 def test_a_closed_lattice_leaves_nothing_behind():
     """Closing twice, as happens when a widget is thrown away, is no error."""
-    view = lattice(explore(Ring()))
+    view = LatticeView(explore(Ring()))
     view.close()
     view.close()
     view.chart.picture.close()
@@ -332,7 +332,7 @@ def test_a_closed_lattice_leaves_nothing_behind():
 
 def test_without_a_kernel_the_words_stay():
     """The page keeps counts and the shortest bad schedule."""
-    bundle = lattices()._repr_mimebundle_()
+    bundle = LatticeDesk()._repr_mimebundle_()
     texts = bundle[0] if isinstance(bundle, tuple) else bundle
     assert "shortest bad schedule" in texts["text/plain"]
     assert "<pre" in texts["text/html"]
@@ -341,4 +341,4 @@ def test_without_a_kernel_the_words_stay():
 def test_an_unknown_rule_is_refused():
     """Before anything is drawn."""
     with pytest.raises(ValueError, match="no rule"):
-        lattices(rules=["guess"])
+        LatticeDesk(rules=["guess"])

@@ -43,6 +43,8 @@ from . import theme
 from .static_html import asset
 from .stills import Still
 
+WIDTH = 900
+"""Of a chart in pixels, at most."""
 MOST_POINTS = 5_000
 """Points of a line; a browser draws more of them slowly, and nobody can tell them apart."""
 PAN, ZOOM, NO_TOOLS = "xpan,xwheel_zoom,box_zoom,reset", "reset,box_zoom", ""
@@ -336,7 +338,6 @@ def time_chart(
     top: float | None = None,
     seconds: bool = False,
     title: str = "",
-    width: int = 900,
     height: int = 260,
 ) -> Chart:
     """Counters over time as stepped lines, stretches of time shaded, moments marked.
@@ -359,7 +360,6 @@ def time_chart(
         top: where the values end; a little above the highest if None.
         seconds: whether the axis counts seconds, not milliseconds.
         title: above the chart.
-        width: in pixels, at most.
         height: in pixels.
     """
     scale, short = (1_000_000, "s") if seconds else (1_000, "ms")
@@ -372,7 +372,7 @@ def time_chart(
     ]
     marks = [(time_us - begin_us, text) for time_us, text in marks if time_us >= begin_us]
     across = say("time.axis", unit=short)
-    chart = paper(title, across=across, up=unit, width=width, height=height)
+    chart = paper(title, across=across, up=unit, width=WIDTH, height=height)
     values = [value for steps in drawn.values() for _, value in steps if value is not None]
     if top is None:
         top = max(values, default=1) * 1.08 + 0.5
@@ -574,7 +574,6 @@ def curve_chart(
     title: str = "",
     logarithmic: bool = False,
     top: float | None = None,
-    width: int = 860,
     height: int = 320,
 ) -> Chart:
     """Curves over a number that somebody chose, and points that were measured elsewhere.
@@ -587,12 +586,11 @@ def curve_chart(
         title: above the chart.
         logarithmic: both axes; numbers must then be above 0.
         top: where the values end; what is above is cut off.
-        width: in pixels, at most.
         height: in pixels.
     """
     scale = "log" if logarithmic else "linear"
     chart = paper(
-        title, across=across, up=up, width=width, height=height, tools=ZOOM,
+        title, across=across, up=up, width=860, height=height, tools=ZOOM,
         x_axis_type=scale, y_axis_type=scale,
     )  # fmt: skip
     drawn = []
@@ -709,8 +707,6 @@ def outcome_map(
     up: str,
     now: tuple[float, float],
     title: str = "",
-    width: int = 520,
-    height: int = 290,
 ) -> Chart:
     """What comes of which choice of two numbers: runs as marks, areas as the rule has them.
 
@@ -725,11 +721,9 @@ def outcome_map(
         up: what y is, with its unit.
         now: (x, y) that is chosen; `Chart.stand` moves it.
         title: above the chart.
-        width: in pixels, at most.
-        height: in pixels.
     """
     chart = paper(
-        title, across=across, up=up, width=width, height=height, tools=NO_TOOLS,
+        title, across=across, up=up, width=520, height=290, tools=NO_TOOLS,
         x_range=(0, max(max(high) for _, high in areas.values())),
         y_range=(min(heights), max(heights)),
     )  # fmt: skip

@@ -59,8 +59,10 @@ class Server(Protocol):
 class FrozenWire(StageWidget):
     """The stage over a live server: it grows, and stays at the latest step while it stands there.
 
+    What waits at the gates of the shown wire is on it, with a hand to let it go.
+
     Args:
-        server: a live broker or proxy.
+        server: a live broker or proxy: what `serve` has started.
 
     Attributes:
         connection: the one that is shown; the latest if nobody chose.
@@ -302,12 +304,3 @@ def _waits(held: HeldFrame, connection: str, t: float) -> Doc:
         "id": str(held.frame_id), **place, "kind": "write", "name": name, "path": path,
         "octets": {"hex": held.octets.hex(), "fields": []},
     }  # fmt: skip
-
-
-def frozen_wire(server: Server) -> FrozenWire:
-    """The wire of a live broker or proxy: what waits at its gates, and a hand to let it go.
-
-    Args:
-        server: what `serve` has started.
-    """
-    return FrozenWire(server)

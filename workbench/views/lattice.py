@@ -47,7 +47,6 @@ class LatticePicture:
     Args:
         found: what was explored.
         path: places of states, in order, drawn on top: those that the learner went through.
-        title: above the picture.
 
     Attributes:
         figure: the Bokeh figure.
@@ -55,9 +54,7 @@ class LatticePicture:
         counted: whether states are counted by depth instead of drawn.
     """
 
-    def __init__(
-        self, found: Exploration[Any, Any], *, path: Sequence[int] = (), title: str = ""
-    ) -> None:
+    def __init__(self, found: Exploration[Any, Any], *, path: Sequence[int] = ()) -> None:
         self.found = found
         self.counted = found.states > MOST_DRAWN
         self._depths = found.depths()
@@ -66,9 +63,9 @@ class LatticePicture:
         self._chosen = ColumnDataSource({"x": [], "y": []}, name="chosen")
         self._here = ColumnDataSource({"x": [], "y": []}, name="here")
         if self.counted:
-            self._count(title)
+            self._count()
         else:
-            self._draw(title)
+            self._draw()
         self.marks: ColumnDataSource = self._marks
         self._legend(path=bool(path))
         if path:
@@ -109,7 +106,7 @@ class LatticePicture:
 
     # -- drawing --------------------------------------------------------------------------------
 
-    def _canvas(self, title: str, height: int) -> None:
+    def _canvas(self, height: int, title: str = "") -> None:
         self.figure = paper(
             title,
             across=say("column.moves"),
@@ -121,12 +118,12 @@ class LatticePicture:
         self.figure.max_width = WIDEST
         self.figure.ygrid.visible = False
 
-    def _draw(self, title: str) -> None:
+    def _draw(self) -> None:
         found = self.found
         graph = graph_of(found)
         self._at = at = places(graph)
         tallest = max(self._depths.count(depth) for depth in set(self._depths))
-        self._canvas(title, min(TALLEST, max(LOWEST, 110 + PLACE * tallest)))
+        self._canvas(min(TALLEST, max(LOWEST, 110 + PLACE * tallest)))
         chart = self.figure
         chart.yaxis.visible = False
         moves = sorted({(source, target) for source, target in graph.edges()})
@@ -177,11 +174,10 @@ class LatticePicture:
             line_color=theme.INK, line_width=3,
         )  # fmt: skip
 
-    def _count(self, title: str) -> None:
+    def _count(self) -> None:
         """Too many to draw: how many states there are at each depth, good and bad."""
         found = self.found
-        text = say("picture.counted", n=found.states)
-        self._canvas(f"{title}: {text}" if title else text, 340)
+        self._canvas(340, say("picture.counted", n=found.states))
         chart = self.figure
         chart.yaxis.axis_label = say("column.states")
         levels, bad = found.levels(), bad_levels(found)

@@ -15,7 +15,7 @@ import ipywidgets as widgets
 
 from workbench.scenarios.link_model import LinkModel
 from workbench.scenarios.race import ACT_OF_MOVE, YOURS, plans_of
-from workbench.scenarios.rules import RULES, CreditRule, rule_named
+from workbench.scenarios.rules import CreditRule, rule_named
 from workbench.scenarios.schedules import play
 from workbench.sim.explorer import Bounds, Exploration, explore
 
@@ -34,17 +34,20 @@ _STAGE = {"flex": "1.5 1 470px", "min_width": "0"}
 
 
 class LatticeDesk(Still, widgets.VBox):
-    """All schedules of one link, under one rule at a time.
+    """All schedules of one small link, under one rule at a time, to look at and to choose from.
 
     Args:
         messages: that the sender has.
-        grants: link-credit of the receiver's flows.
+        grants: link-credit of the receiver's flows, in order.
         rules: names of the rules to choose from; the first is shown first.
         initial_delivery_count: with which the sender begins.
         first_credit: that both ends have agreed on before the first move.
         rule_function: a learner's rule, instead of named ones.
         path: moves of the learner's own, drawn on top.
         now: a clock in seconds, for the bound on time.
+
+    Raises:
+        ValueError: no such rule.
 
     Attributes:
         view: the lattice of the chosen rule.
@@ -54,8 +57,8 @@ class LatticeDesk(Still, widgets.VBox):
     def __init__(
         self,
         *,
-        messages: int,
-        grants: Sequence[int],
+        messages: int = 10,
+        grants: Sequence[int] = (3, 6),
         rules: Sequence[str] = ("set", "add", "spec"),
         initial_delivery_count: int = 0,
         first_credit: int = 0,
@@ -77,7 +80,7 @@ class LatticeDesk(Still, widgets.VBox):
         self.rule = widgets.ToggleButtons(
             options=[(say("desk.rule", name=name), name) for name in names]
             or [(say("desk.your-rule"), YOURS)],
-            tooltips=[RULES[name].doc for name in names],
+            tooltips=[rule_named(name).doc for name in names],
             style={"button_width": "110px"},
         )
         self.schedule = widgets.HTML()
@@ -160,37 +163,6 @@ class LatticeDesk(Still, widgets.VBox):
 
     def __repr__(self) -> str:
         return f"{say('desk.now', name=self.rule.value)} {words(self.found)}"
-
-
-def lattices(
-    *,
-    messages: int = 10,
-    grants: Sequence[int] = (3, 6),
-    rules: Sequence[str] = ("set", "add", "spec"),
-    initial_delivery_count: int = 0,
-    path: Sequence[str] = (),
-) -> LatticeDesk:
-    """All schedules of a small link, to look at and to choose from.
-
-    Args:
-        messages: that the sender has.
-        grants: link-credit of the receiver's flows, in order.
-        rules: of the sender, to choose from.
-        initial_delivery_count: with which the sender begins.
-        path: moves of your own, drawn on top.
-
-    Raises:
-        ValueError: no such rule.
-    """
-    for name in rules:
-        rule_named(name)
-    return LatticeDesk(
-        messages=messages,
-        grants=grants,
-        rules=rules,
-        initial_delivery_count=initial_delivery_count,
-        path=path,
-    )
 
 
 def lattice_of(desk: Any) -> LatticeDesk:

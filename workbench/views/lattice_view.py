@@ -34,7 +34,6 @@ class LatticeView(Still, widgets.VBox):
     Args:
         found: what was explored.
         path: moves of the learner's own, drawn on top.
-        title: above the picture.
         on_select: called with the moves of a shortest schedule to the state that was chosen.
 
     Attributes:
@@ -46,7 +45,6 @@ class LatticeView(Still, widgets.VBox):
         found: Exploration[Any, Any],
         *,
         path: Sequence[Any] = (),
-        title: str = "",
         on_select: OnSelect | None = None,
     ) -> None:
         self.found = found
@@ -55,7 +53,7 @@ class LatticeView(Still, widgets.VBox):
         self.on_select = on_select
         self._depths = found.depths()
         self._quiet = False
-        self.picture = LatticePicture(found, path=path_of(found, path) if path else (), title=title)
+        self.picture = LatticePicture(found, path=path_of(found, path) if path else ())
         self.line = widgets.HTML(status(f"{summary(found)} {say('found.bad-means')}"))
         self.depth = widgets.Dropdown(
             options=self._depth_options(),
@@ -154,14 +152,3 @@ class LatticeView(Still, widgets.VBox):
 
     def __repr__(self) -> str:
         return self.chart.words
-
-
-def lattice(
-    exploration: Exploration[Any, Any],
-    *,
-    path: Sequence[Any] = (),
-    title: str = "",
-    on_select: OnSelect | None = None,
-) -> LatticeView:
-    """An exploration as a picture in which states can be chosen; arguments as of `LatticeView`."""
-    return LatticeView(exploration, path=path, title=title, on_select=on_select)

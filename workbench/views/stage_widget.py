@@ -114,15 +114,15 @@ class StageWidget(Still, anywidget.AnyWidget):
         """`seq` of the row that is shown."""
         return self._maker.strip(self.branch).walk.rows[self.cursor].seq
 
-    def show_run(self, run: Any, *, at: int | None = None, title: str = "", note: str = "") -> None:
+    def show_run(self, run: Any, *, at: int | None = None, title: str = "") -> None:
         """Show another run, or the same as it is by now; arguments as of the class."""
         self.unobserve(self._moved, names="cursor")  # nobody has looked at a step of it yet
-        cursor = self._load(run, at, title, note)
+        cursor = self._load(run, at, title)
         self.tree = 0
         self.show(self.branches.current, cursor)
         self.observe(self._moved, names="cursor")
 
-    def _load(self, run: Any, at: int | None, title: str, note: str) -> int:
+    def _load(self, run: Any, at: int | None, title: str, note: str = "") -> int:
         """Make the scene's parts; gives the place of the step to begin at."""
         if isinstance(run, Cut):
             at = run.seq if at is None else at
@@ -291,9 +291,6 @@ class StageWidget(Still, anywidget.AnyWidget):
     def still(self) -> str:
         """What is shown now, as text."""
         return scene_still(self._doc(), self.cursor, self.branch)
-
-    def _still(self) -> str:
-        return self.still()
 
     def __repr__(self) -> str:
         return self.still()

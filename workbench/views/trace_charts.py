@@ -7,6 +7,7 @@ is left white, for nobody was held up.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
@@ -39,11 +40,8 @@ Window = tuple[int, int]
 
 def busiest_link(rows: Sequence[Row]) -> Scope | None:
     """The link that most rows concern."""
-    counts: dict[Scope, int] = {}
-    for row in rows:
-        scope = link_scope(row)
-        if scope is not None and scope.link_sender is not None:
-            counts[scope] = counts.get(scope, 0) + 1
+    scopes = map(link_scope, rows)
+    counts = Counter(one for one in scopes if one is not None and one.link_sender is not None)
     return max(counts, key=counts.__getitem__, default=None)
 
 
@@ -85,7 +83,6 @@ def credit_chart(
     *,
     at_us: int | None = None,
     title: str = "",
-    width: int = 900,
     height: int = 260,
 ) -> Chart:
     """Link credit over time at both ends, with the intervals in which the sender was blocked.
@@ -95,7 +92,6 @@ def credit_chart(
         link: which link; the busiest one if None.
         at_us: where the cursor stands, in microseconds; none is drawn if None.
         title: above the chart; the link's name if empty.
-        width: in pixels, at most.
         height: in pixels.
     """
     rows, begin_us = _begun(trace)
@@ -108,7 +104,6 @@ def credit_chart(
         stretches=blocked_intervals(rows, held_by(rows, link)) if link else (),
         at_us=at_us,
         title=title or (say("credit.title", link=link.link) if link else say("credit.no-link")),
-        width=width,
         height=height,
     )
 
@@ -143,20 +138,14 @@ def brake_chart(
     trace: Any,
     link: Scope | str | None = None,
     *,
-    at_us: int | None = None,
     title: str = "",
-    width: int = 900,
-    height: int = 280,
 ) -> Chart:
     """What one sender may do over time, and what blocked it when.
 
     Args:
         trace: a run (anything with `rows`), or rows in order of `seq`.
         link: over which it sends; the first one if None.
-        at_us: where the cursor stands, in microseconds; none is drawn if None.
         title: above the chart; the link's name if empty.
-        width: in pixels, at most.
-        height: in pixels.
 
     Raises:
         ValueError: the run has no such link.
@@ -170,10 +159,8 @@ def brake_chart(
         begin_us=begin_us,
         unit=say("brakes.unit"),
         stretches=blocked_intervals(rows, held),
-        at_us=at_us,
         title=title or say("brakes.title", link=chosen.link),
-        width=width,
-        height=height,
+        height=280,
     )
 
 
@@ -237,13 +224,7 @@ def dips(windows: Sequence[Window]) -> list[Dip]:
     return found
 
 
-def rate_chart(
-    windows: Iterable[Window],
-    *,
-    title: str = "",
-    width: int = 900,
-    height: int = 260,
-) -> Chart:
+def rate_chart(windows: Iterable[Window]) -> Chart:
     """Throughput over time; dips are shaded and have letters.
 
     However large the trace, the chart has a few hundred points: it draws what was counted by
@@ -251,9 +232,6 @@ def rate_chart(
 
     Args:
         windows: where each begins, microseconds, and its messages; all of the same length.
-        title: above the chart; what it counts if empty.
-        width: in pixels, at most.
-        height: in pixels.
 
     Raises:
         ValueError: there are too many windows to draw; the text says what to do.
@@ -277,9 +255,7 @@ def rate_chart(
         ],
         top=top,
         seconds=True,
-        title=title or say("rate.title"),
-        width=width,
-        height=height,
+        title=say("rate.title"),
     )
 
 
@@ -288,9 +264,6 @@ def held_chart(
     *,
     window_us: int,
     end_us: int,
-    title: str = "",
-    width: int = 900,
-    height: int = 220,
 ) -> Chart:
     """How many links were blocked, window by window; each reason has a lane of its own.
 
@@ -298,9 +271,6 @@ def held_chart(
         rows: `window_start_us`, `brake` and `links`, as `analysis.overview.held` answers.
         window_us: length of a window, microseconds.
         end_us: where the time axis ends.
-        title: above the chart; what it counts if empty.
-        width: in pixels, at most.
-        height: in pixels.
 
     Raises:
         ValueError: there are too many windows to draw.
@@ -313,9 +283,8 @@ def held_chart(
         stretches=[Stretch(start, start + window_us, *what) for start, *what in starts],
         lanes=True,
         seconds=True,
-        title=title or say("held.title"),
-        width=width,
-        height=height,
+        title=say("held.title"),
+        height=220,
     )
 
 

@@ -41,7 +41,6 @@ from .two_senders import (
     ARTICLE_MS,
     BOTH,
     CLASSIC,
-    INPUTS,
     LONGEST_MS,
     MEANT_FOR,
     PERSISTENT,
@@ -139,7 +138,7 @@ def compared(world: World) -> list[Compared]:
 
 def told(world: World) -> list[str]:
     """What was put in, what came out beside the article, and what real brokers were measured at."""
-    lines = put_in(world, INPUTS)
+    lines = put_in(world)
     lines += [
         say(f"put-in.{name}", value=world.number(name))
         for name in ("socket_octets", "publishes_per_ack", "batch", "prefetch")

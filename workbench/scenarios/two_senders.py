@@ -9,7 +9,6 @@ a run to be counted: what is due at one instant happens in one clock event.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import partial
 from typing import Annotated
@@ -202,8 +201,8 @@ def stops(world: World) -> int:
     return connection.throttle.stops
 
 
-def put_in(world: World, names: Iterable[str]) -> list[str]:
-    """Numbers of a run's preset in words, each with the source that it has in the preset."""
+def put_in(world: World) -> list[str]:
+    """The numbers that decide the counts, in words, each with its source in the preset."""
     numbers = {number.name: number for number in presets.describe(world.preset)}
     return [
         say(
@@ -213,7 +212,7 @@ def put_in(world: World, names: Iterable[str]) -> list[str]:
             unit=numbers[name].unit,
             source=numbers[name].source,
         )
-        for name in names
+        for name in INPUTS
     ]
 
 
@@ -232,7 +231,7 @@ def told(world: World) -> list[str]:
     if CONNECTION_091 not in world.broker.connections:
         return counts
     whole = [one.told(4) for one in compared(world)]
-    return [*put_in(world, INPUTS), *counts, *whole]
+    return [*put_in(world), *counts, *whole]
 
 
 def _amqp_10(world: World) -> None:

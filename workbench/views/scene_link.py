@@ -180,27 +180,68 @@ class BelievedWindow(Believed):
 
 
 @dataclass(slots=True)
-class LinkLine:
-    """The number line of a link: each end's delivery-count, and the limit up to which it may go.
+class _Line:
+    """A number line: where each end stands, and the limit up to which it may go.
 
     Attributes:
         id: of the line.
         walk: the run.
-        link: which link.
-        named: the link's name stands beside the line.
-        style: `cells`, or `units` where a message takes several frames.
+        link: whose sender's frames are counted.
+        style: how the stage draws it.
         believed: misconceptions shown beside the rule.
     """
 
     id: str
     walk: Walk
     link: Scope
-    named: bool = False
     style: str = "cells"
-    believed: list[BelievedCredit] = field(default_factory=list)
+    believed: list[Any] = field(default_factory=list)
     _numbers: serial.Unwrapped = field(default_factory=serial.Unwrapped)
     _range: _Range = field(default_factory=_Range)
     _ends: dict[str, list[int]] = field(default_factory=dict)
+
+    def state(self) -> Doc:
+        """Of the line, after the row taken last."""
+        state: Doc = {"ends": {name: list(end) for name, end in self._ends.items()}}
+        if self.believed:
+            at = self._ends.get(self.walk.vantages(self.link)[0] or "", [0])[0]
+            state["rules"] = {one.belief.name: one.state(at, self.walk) for one in self.believed}
+        return state
+
+    def _head(self, unit: str, words: Sequence[str]) -> Doc:
+        """What does not change, with a word for what the sender and the receiver have."""
+        ends = zip(self.walk.vantages(self.link), ROLES, words, strict=True)
+        return {
+            "id": self.id,
+            "style": self.style,
+            "unit": unit,
+            "modulo": serial.MODULUS,
+            **self._range.document(),
+            "ends": [
+                {"id": vantage, "name": say(f"role.{role}"), "role": role, "word": word}
+                for vantage, role, word in ends
+                if vantage is not None
+            ],
+        }
+
+    def _cell(self, flight: Flight) -> Doc:
+        """What a transfer frame of the sender fills."""
+        end = self._ends.get(self.walk.vantages(self.link)[0] or "")
+        counted = end is not None and flight.begun >= 0
+        return {"cell": {"line": self.id, "at": end[0] - 1}} if end and counted else {}
+
+
+@dataclass(slots=True)
+class LinkLine(_Line):
+    """The number line of a link: each end's delivery-count, and the limit up to which it may go.
+
+    It is of style `cells`, or `units` where a message takes several frames.
+
+    Attributes:
+        named: the link's name stands beside the line.
+    """
+
+    named: bool = False
     _voids: list[list[int]] = field(default_factory=list)
     _part: list[Any] | None = None
     _frames_of: dict[int, int] = field(default_factory=dict)
@@ -269,7 +310,7 @@ class LinkLine:
 
     def state(self) -> Doc:
         """Of the line, after the row taken last."""
-        state: Doc = {"ends": {name: list(end) for name, end in self._ends.items()}}
+        state = _Line.state(self)
         if self._voids:
             state["voids"] = [list(void) for void in self._voids]
         if self.style == "units":
@@ -280,36 +321,19 @@ class LinkLine:
             to = self._ends[receiver][0]
             words = say("line.unconfirmed", n=waits)
             state["hatched"] = [to - waits, to, words] if waits else None
-        if self.believed:
-            sender = self.walk.vantages(self.link)[0] or ""
-            at = self._ends.get(sender, [0, 0])[0]
-            state["rules"] = {one.belief.name: one.state(at, self.walk) for one in self.believed}
         return state
 
     def head(self) -> Doc:
         """Of the line: what does not change."""
         name = f"{visible(self.link.link)}: " if self.named else ""
-        return {
-            "id": self.id,
-            "style": self.style,
-            "unit": f"{name}delivery-count",
-            "modulo": serial.MODULUS,
-            **self._range.document(),
-            "ends": [
-                {"id": vantage, "name": say(f"role.{role}"), "role": role, "word": "link-credit"}
-                for vantage, role in zip(self.walk.vantages(self.link), ROLES, strict=True)
-                if vantage is not None
-            ],
-        }
+        return self._head(f"{name}delivery-count", ["link-credit"] * 2)
 
     def of_frame(self, flight: Flight) -> Doc:
         """What a frame of this link does to the line."""
         row, frame = flight.row, flight.row.frame or {}
         sender, receiver = self.walk.vantages(self.link)
         if row.kind == "transfer":
-            end = self._ends.get(sender or "")
-            counted = end is not None and flight.begun >= 0
-            return {"cell": {"line": self.id, "at": end[0] - 1}} if end and counted else {}
+            return self._cell(flight)
         stated, credit = frame.get("delivery_count"), frame.get("link_credit")
         # A capture tells a limit at the place where it saw the flow: it does not land after that.
         if row.kind != "flow" or self.walk.captured or stated is None or credit is None:
@@ -322,25 +346,15 @@ class LinkLine:
 
 
 @dataclass(slots=True)
-class WindowLine:
+class WindowLine(_Line):
     """The number line of a session in one direction: transfer-ids, and a window that slides.
 
     Attributes:
-        id: of the line.
-        walk: the run.
-        link: a link of the session; its sender's transfer frames are counted.
         unit: what is counted; it tells the line from another window's that is shown.
-        believed: misconceptions shown beside the rule.
     """
 
-    id: str
-    walk: Walk
-    link: Scope
-    unit: str
-    believed: list[BelievedWindow] = field(default_factory=list)
-    _numbers: serial.Unwrapped = field(default_factory=serial.Unwrapped)
-    _range: _Range = field(default_factory=_Range)
-    _ends: dict[str, list[int]] = field(default_factory=dict)
+    style: str = "brackets"
+    unit: str = ""
     _base: dict[str, int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -390,34 +404,10 @@ class WindowLine:
         self._ends[who] = [place, place + window, begin]
         self._range.take(begin, place, *([place + window] if window <= FAR else []))
 
-    def state(self) -> Doc:
-        """Of the line, after the row taken last."""
-        state: Doc = {"ends": {name: list(end) for name, end in self._ends.items()}}
-        if self.believed:
-            at = self._ends.get(self.walk.vantages(self.link)[0] or "", [0])[0]
-            state["rules"] = {one.belief.name: one.state(at, self.walk) for one in self.believed}
-        return state
-
     def head(self) -> Doc:
         """Of the line: what does not change."""
-        return {
-            "id": self.id,
-            "style": "brackets",
-            "unit": self.unit,
-            "modulo": serial.MODULUS,
-            **self._range.document(),
-            "limit": say("window.ends"),
-            "ends": [
-                {
-                    "id": vantage,
-                    "name": say(f"role.{role}"),
-                    "role": role,
-                    "word": say(f"window.has-{role}"),
-                }
-                for vantage, role in zip(self.walk.vantages(self.link), ROLES, strict=True)
-                if vantage is not None
-            ],
-        }
+        words = [say(f"window.has-{role}") for role in ROLES]
+        return self._head(self.unit, words) | {"limit": say("window.ends")}
 
     def of_frame(self, flight: Flight) -> Doc:
         """What a frame of this session does to the line."""
@@ -425,9 +415,7 @@ class WindowLine:
         sender, receiver = self.walk.vantages(self.link)
         author = self.walk.author(row)
         if row.kind == "transfer" and author == sender:
-            end = self._ends.get(sender or "")
-            counted = end is not None and flight.begun >= 0
-            return {"cell": {"line": self.id, "at": end[0] - 1}} if end and counted else {}
+            return self._cell(flight)
         stated, window = frame.get("next_incoming_id"), frame.get("incoming_window")
         if row.kind != "flow" or self.walk.captured or author != receiver:
             return {}
@@ -471,7 +459,7 @@ class LinkPicture:
         shown = list(ways.values())[:windows]
         self.links = shown or list(links[:2])
         self.lines: list[LinkLine | WindowLine] = [
-            WindowLine(window_id(one), walk, one, _window_unit(one, shown)) for one in shown
+            WindowLine(window_id(one), walk, one, unit=_window_unit(one, shown)) for one in shown
         ]
         if len(shown) < 2:
             several = len(self.links) > 1

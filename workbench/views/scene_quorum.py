@@ -398,10 +398,6 @@ class QuorumPicture(LinkPicture):
                 state |= {"to": saved + node.syncing.at(step), "t0": t0, "t1": t1}
         return state
 
-    def knob(self, act: str, link: Any) -> int | None:
-        """The amount at which a knob stands: a disk's time, where somebody set it."""
-        return None
-
     def words(self) -> str:
         """The whole state in words."""
         step = self.step

@@ -24,7 +24,7 @@ _HOME = {
     "credit_chart": "workbench.views.trace_charts:credit_chart",
     "curve_chart": "workbench.views.charts:curve_chart",
     "export": "workbench.views.stage_page:export",
-    "follow": "workbench.cli.following:follow",
+    "follow": "workbench.cli.following:Follower",
     "frozen_wire": "workbench.views.frozen_wire:FrozenWire",
     "handout": "workbench.exercises.handing_out:handout",
     "import_capture": "workbench.capture.importer:import_capture",

@@ -30,7 +30,7 @@ from workbench.capture import columns
 from workbench.capture.importer import import_capture
 from workbench.capture.pcap import CaptureReader
 from workbench.cli import following
-from workbench.cli.following import Follower, follow
+from workbench.cli.following import Follower
 from workbench.cli.main import main
 from workbench.folds.live import LiveFold
 from workbench.trace import files
@@ -356,7 +356,7 @@ def test_a_recorder_that_began_anew_is_told(rows, tmp_path):
 def test_a_folder_or_a_checkpoint_that_is_none_is_told(rows, tmp_path):
     """One line, before anything is followed."""
     with pytest.raises(TraceFileError, match="no such file or folder"):
-        follow(tmp_path / "absent")
+        Follower(tmp_path / "absent")
     folder, state = tmp_path / "live", beside(tmp_path / "live") / "state.json"
     files.write(folder_made(folder) / "live-00001.parquet", rows[:400])
     follower(folder).poll()
@@ -466,11 +466,11 @@ def test_nothing_in_a_trace_folder_is_run(rows, tmp_path):
     for name in ("state-7.pickle", "state-7.json", "stalls-0-0.pickle"):
         (planted / name).write_bytes(pickle.dumps((1, Planted(mark))))
     there = sorted(folder.rglob("*"))
-    assert in_order(follow(folder).answer("stalls")) == whole(rows)["stalls"]
+    assert in_order(Follower(folder).answer("stalls")) == whole(rows)["stalls"]
     assert not mark.exists()
     assert sorted(folder.rglob("*")) == there
     with pytest.raises(TraceFileError, match="lies in the folder that is followed"):
-        follow(folder, checkpoint=folder / ".follow")
+        Follower(folder, checkpoint=folder / ".follow")
 
 
 def folder_made(folder):

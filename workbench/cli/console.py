@@ -56,6 +56,13 @@ def add_many(
     )  # fmt: skip
 
 
+def add_output(
+    parser: argparse.ArgumentParser, value: str, about: str, *, required: bool = False
+) -> None:
+    """The option that names what is written; arguments as of `add_many`."""
+    parser.add_argument("-o", "--output", required=required, metavar=value, help=about)
+
+
 def add_port(parser: argparse.ArgumentParser, about: str) -> None:
     """The option that names a TCP port."""
     parser.add_argument("--port", type=_port, metavar="N", help=about)

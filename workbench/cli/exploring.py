@@ -24,9 +24,11 @@ the flow's number as it stands, add adds it, naive subtracts without knowing
 that counts wrap around.
 """
 
-DEFAULT_STATES = 1_000_000
-DEFAULT_SECONDS = 30.0
-DEFAULT_MEGABYTES = 1_000
+BOUNDS = (
+    ("--max-states", 1_000_000, "N", "stop at so many states"),
+    ("--max-seconds", 30.0, "S", "stop after so long"),
+    ("--max-megabytes", 1_000, "MB", "stop at so much memory"),
+)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -39,27 +41,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--initial-delivery-count", type=int, default=0, metavar="N", help="where both begin (0)"
     )
-    parser.add_argument(
-        "--max-states",
-        type=int,
-        default=DEFAULT_STATES,
-        metavar="N",
-        help="stop at so many states (%(default)s)",
-    )
-    parser.add_argument(
-        "--max-seconds",
-        type=float,
-        default=DEFAULT_SECONDS,
-        metavar="S",
-        help="stop after so long (%(default)s)",
-    )
-    parser.add_argument(
-        "--max-megabytes",
-        type=int,
-        default=DEFAULT_MEGABYTES,
-        metavar="MB",
-        help="stop at so much memory (%(default)s)",
-    )
+    for option, most, unit, about in BOUNDS:
+        told = f"{about} (%(default)s)"
+        parser.add_argument(option, type=type(most), default=most, metavar=unit, help=told)
     add_format(parser)
 
 

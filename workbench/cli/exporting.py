@@ -7,7 +7,16 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from .console import WRONG_USAGE, CommandError, Progress, add_many, add_run, add_trace, say
+from .console import (
+    WRONG_USAGE,
+    CommandError,
+    Progress,
+    add_many,
+    add_output,
+    add_run,
+    add_trace,
+    say,
+)
 from .places import output_file, reading
 from .testing import EXPECTS, as_test
 
@@ -39,13 +48,8 @@ the right counters at once.
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """What `export` takes."""
     add_trace(parser)
-    parser.add_argument(
-        "-o",
-        "--output",
-        required=True,
-        metavar="FILE",
-        help="a name ending in .html or .pcapng; or, for a share code in place of TRACE, in .py",
-    )
+    about = "a name ending in .html or .pcapng; or, for a share code in place of TRACE, in .py"
+    add_output(parser, "FILE", about, required=True)
     add_many(parser, "--expect", "WHAT", f"of a test: {EXPECTS}")
     add_run(parser)
     parser.add_argument("--from", type=int, metavar="SEQ", dest="first", help="the first row")

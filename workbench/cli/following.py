@@ -1,4 +1,4 @@
-"""Following what is still being written: `workbench analyze SOURCE stalls --follow`, and `follow`.
+"""Following what is still being written: `workbench analyze SOURCE stalls --follow`, `Follower`.
 
 The source is the folder of a recorder that runs, or a capture that grows (`tcpdump -U -w`). A poll
 reads the rows that have come since the last one and hands them to a fold, which gives the
@@ -60,8 +60,11 @@ _Place = tuple[Any, ...]
 class Follower:
     """The answers over what has been written so far; `poll` takes in what is new.
 
+    `answer("stalls")` gives the whole answer up to this moment, `now()` what goes on. Made anew it
+    reads from the beginning; with a checkpoint it goes on where it was.
+
     Args:
-        source: the folder where a recorder writes, or a capture that grows.
+        source: the folder where a recorder writes (`serve(trace=...)`), or a capture that grows.
         checkpoint: a folder elsewhere that keeps how far it is; None keeps that in memory.
         window_us: length of the windows in which rates are counted.
 
@@ -175,7 +178,8 @@ class _Folder:
             if number < file:
                 continue
             done = done if number == file else 0
-            there = _count(path)
+            with files.open_file(path) as parquet:
+                there = int(parquet.metadata.num_rows)
             if there < done:
                 raise TraceFileError(
                     f"{path}: has {there} rows, and {done} were read: a recorder was started anew"
@@ -341,32 +345,6 @@ def _files(folder: Path) -> Iterator[tuple[str, int, Path]]:
         recorder, number = (match[1], int(match[2])) if match else (path.stem, 0)
         found.append((recorder, number, path))
     yield from sorted(found)
-
-
-def _count(path: Path) -> int:
-    parquet = files.open_file(path)
-    try:
-        return int(parquet.metadata.num_rows)
-    finally:
-        parquet.close()
-
-
-def follow(
-    source: str | os.PathLike[str], *, checkpoint: str | os.PathLike[str] | None = None
-) -> Follower:
-    """Follow the folder of a running recorder (`serve(trace=...)`), or a capture that grows.
-
-    `answer("stalls")` gives the whole answer up to this moment, `now()` what goes on. Made anew it
-    reads from the beginning; with a checkpoint it goes on where it was.
-
-    Args:
-        source: where the recorder writes, or the capture.
-        checkpoint: a folder elsewhere that keeps how far it is.
-
-    Raises:
-        TraceFileError: no such folder or capture, or a checkpoint that cannot be used.
-    """
-    return Follower(source, checkpoint)
 
 
 # -- the command ------------------------------------------------------------------------------

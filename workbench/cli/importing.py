@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from .console import BAD_INPUT, DONE, Progress, add_port, place, say
+from .console import BAD_INPUT, DONE, Progress, add_output, add_port, place, say
 from .importing_many import import_many, is_many
 from .places import output_file
 
@@ -47,13 +47,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "captures", nargs="+", type=place, metavar="CAPTURE",
         help="files to read, or folders of them",
     )  # fmt: skip
-    parser.add_argument(
-        "-o",
-        "--output",
-        required=True,
-        metavar="TRACE",
-        help="Parquet file to write, or a folder",
-    )
+    add_output(parser, "TRACE", "Parquet file to write, or a folder", required=True)
     add_port(parser, "the broker's TCP port, if it is not found by itself")
     parser.add_argument(
         "--redact", action="store_true", help="drop SASL responses and message bodies"

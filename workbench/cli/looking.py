@@ -13,7 +13,7 @@ from workbench.notebook import PlainError
 from workbench.trace.collector import seldom_collected
 
 from .asking import PLAIN_ROWS
-from .console import Progress, add_port, one_line, place, say, table_lines
+from .console import Progress, add_output, add_port, one_line, place, say, table_lines
 from .places import as_typed, output_file
 
 if TYPE_CHECKING:
@@ -228,7 +228,7 @@ def _about(report: CaptureReport) -> Iterator[str]:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """What `look` takes."""
     parser.add_argument("capture", type=place, metavar="CAPTURE", help="a capture, or a trace")
-    parser.add_argument("-o", "--output", metavar="FILE", help="write a page: a name in .html")
+    add_output(parser, "FILE", "write a page: a name in .html")
     add_port(parser, "the broker's TCP port, if it is not found by itself")
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from .choosing import add_config, preset_configured, scenario_named, settings
-from .console import WRONG_USAGE, CommandError, Progress, add_many, say, suggestion
+from .console import WRONG_USAGE, CommandError, Progress, add_many, add_output, say, suggestion
 from .places import output_file
 
 NAME = "run"
@@ -62,7 +62,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="write nothing and end with 1 if the run of a code is not the one that was shared",
     )
     parser.add_argument("--share", action="store_true", help="print the share code of the run")
-    parser.add_argument("-o", "--output", metavar="TRACE", help="the Parquet file to write")
+    add_output(parser, "TRACE", "the Parquet file to write")
 
 
 def command(arguments: argparse.Namespace) -> int:

@@ -6,7 +6,7 @@ import argparse
 import json
 from dataclasses import asdict
 
-from .console import add_format, add_many, say, table
+from .console import add_format, add_many, add_output, say, table
 from .places import output_file
 
 NAME = "snapshot"
@@ -36,7 +36,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="URL",
         help="the management interface (port 15672 of the host)",
     )
-    parser.add_argument("-o", "--output", metavar="FILE", help="a page that shows it, in .html")
+    add_output(parser, "FILE", "a page that shows it, in .html")
     add_format(parser)
 
 

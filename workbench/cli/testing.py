@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pprint
-from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
 
 from .console import WRONG_USAGE, CommandError, suggestion
 
@@ -29,12 +29,11 @@ RUN = run(
 '''
 
 
-class Expected:
+class Expected(NamedTuple):
     """One thing that a test expects of a run: the imports it needs, and its text."""
 
-    def __init__(self, imports: Iterable[str], text: str) -> None:
-        self.imports = list(imports)
-        self.text = text
+    imports: Sequence[str]
+    text: str
 
 
 def _hash(run: Any, _value: str) -> Expected:

@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any, NamedTuple
 
-from workbench import serial
 from workbench.trace import brakes
 from workbench.trace.schema import (
     AMQP_0_9_1,
@@ -26,7 +25,7 @@ from workbench.trace.schema import (
 )
 from workbench.trace.words import visible
 
-from .scene_link import MOST_CLIENTS, ROLES, LinkPicture, say, shown
+from .scene_link import MOST_CLIENTS, ROLES, LinkPicture, line_head, say, shown
 from .scene_walk import Flight, Walk
 
 Doc = dict[str, Any]
@@ -87,19 +86,10 @@ class PrefetchLine:
 
     def head(self) -> Doc:
         """Of the line: what does not change."""
-        ends = [self._walk.ends.get((self.consumer.connection, peer)) for peer in (BROKER, CLIENT)]
-        return {
-            "id": self.id,
-            "style": "cells",
-            "unit": say("line.deliveries", tag=visible(self.consumer.tag)),
-            "modulo": serial.MODULUS,
-            "range": [0, self._furthest],
-            "ends": [
-                {"id": end, "name": name, "role": role, "word": say("line.prefetch")}
-                for end, name, role in zip(ends, _ends(), ROLES, strict=True)
-                if end is not None
-            ],
-        }
+        who = [self._walk.ends.get((self.consumer.connection, peer)) for peer in (BROKER, CLIENT)]
+        ends = zip(who, ROLES, _ends(), [say("line.prefetch")] * 2, strict=True)
+        unit = say("line.deliveries", tag=visible(self.consumer.tag))
+        return line_head(self.id, "cells", unit, {"range": [0, self._furthest]}, ends)
 
     def state(self) -> Doc:
         """Of the line, after the row taken last."""

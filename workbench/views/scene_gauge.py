@@ -21,7 +21,7 @@ from workbench.trace.fold import Scope, held_in, link_scope
 from workbench.trace.schema import AMQP_0_10, BROKER, CLIENT, OBSERVED, RECEIVED, SENT, Row
 from workbench.trace.words import visible
 
-from .scene_link import LinkPicture, say
+from .scene_link import LinkPicture, line_head, say
 from .scene_walk import Flight, Walk
 
 Doc = dict[str, Any]
@@ -430,21 +430,9 @@ class CreditLine:
 
     def head(self) -> Doc:
         """Of the line: what does not change."""
-        return {
-            "id": self.id,
-            "style": "cells",
-            "unit": say("line.messages", to=visible(self.link.link)),
-            "modulo": MODULUS,
-            "range": [0, self._furthest],
-            "ends": [
-                {
-                    "id": BROKER,
-                    "name": say("role.broker"),
-                    "role": "sender",
-                    "word": say("line.credit"),
-                }
-            ],
-        }
+        unit = say("line.messages", to=visible(self.link.link))
+        ends = [(BROKER, "sender", say("role.broker"), say("line.credit"))]
+        return line_head(self.id, "cells", unit, {"range": [0, self._furthest]}, ends)
 
     def state(self) -> Doc:
         """Of the line, after the row taken last."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from types import MappingProxyType
@@ -179,6 +179,33 @@ class BelievedWindow(Believed):
         self.part(walk, own_window, "remote-incoming-window")
 
 
+def line_head(
+    name: str, style: str, unit: str, extent: Doc, ends: Iterable[tuple[str | None, str, str, str]]
+) -> Doc:
+    """What does not change of a number line.
+
+    Args:
+        name: its id.
+        style: how the stage draws it.
+        unit: what is counted.
+        extent: `range`, the least and the greatest number of it; empty if there is none.
+        ends: who has a count there (None: nobody logs it), its role, what it is called, and what
+            its limit is.
+    """
+    return {
+        "id": name,
+        "style": style,
+        "unit": unit,
+        "modulo": serial.MODULUS,
+        **extent,
+        "ends": [
+            {"id": vantage, "name": called, "role": role, "word": word}
+            for vantage, role, called, word in ends
+            if vantage is not None
+        ],
+    }
+
+
 @dataclass(slots=True)
 class _Line:
     """A number line: where each end stands, and the limit up to which it may go.
@@ -210,19 +237,9 @@ class _Line:
 
     def _head(self, unit: str, words: Sequence[str]) -> Doc:
         """What does not change, with a word for what the sender and the receiver have."""
-        ends = zip(self.walk.vantages(self.link), ROLES, words, strict=True)
-        return {
-            "id": self.id,
-            "style": self.style,
-            "unit": unit,
-            "modulo": serial.MODULUS,
-            **self._range.document(),
-            "ends": [
-                {"id": vantage, "name": say(f"role.{role}"), "role": role, "word": word}
-                for vantage, role, word in ends
-                if vantage is not None
-            ],
-        }
+        called = [say(f"role.{role}") for role in ROLES]
+        ends = zip(self.walk.vantages(self.link), ROLES, called, words, strict=True)
+        return line_head(self.id, self.style, unit, self._range.document(), ends)
 
     def _cell(self, flight: Flight) -> Doc:
         """What a transfer frame of the sender fills."""

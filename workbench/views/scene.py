@@ -559,45 +559,25 @@ class SceneMaker:
 
     Args:
         branches: the runs; a run, a part of one, or rows, alone are a tree of one.
-        link: the link whose number line comes first.
-        octets: whether frames carry their octets.
-        acts: names of the acts that are offered; all if None.
         note: what is to be said of the rows instead of the one idea.
-        rules: names of misconceptions beside the rule; those of the scenario if None.
-        rule: the one of them that is shown at first.
-        beside: a misconception that is no rule of the picture's lines; it takes their place.
-        theirs: the rule shown is the room's, and whoever looks is its trainer.
+        rule: the misconception that is shown at first.
+        **drawn: as of `Strip`; where there is one `beside`, no other rule is shown.
     """
 
-    def __init__(
-        self,
-        branches: Any,
-        *,
-        link: Scope | str | None = None,
-        octets: bool = True,
-        acts: Collection[str] | None = None,
-        note: str = "",
-        rules: Collection[str] | None = None,
-        rule: str = "",
-        beside: Beside | None = None,
-        theirs: bool = False,
-    ) -> None:
+    def __init__(self, branches: Any, *, note: str = "", rule: str = "", **drawn: Any) -> None:
         self.note = note
         self.branches = branches if isinstance(branches, Branches) else Branches(branches)
-        if beside is not None:
-            rules, rule = (), beside.name
-        self._given = {
-            "link": link, "octets": octets, "acts": acts, "rules": rules, "beside": beside,
-            "theirs": theirs,
-        }  # fmt: skip
-        self._rule, self._beside = rule, beside
+        self._beside: Beside | None = drawn.get("beside")
+        if self._beside is not None:
+            drawn["rules"], rule = (), self._beside.name
+        self._drawn, self._rule = drawn, rule
         self._strips: dict[int, Strip] = {}
 
     def strip(self, number: int) -> Strip:
         """The steps of a branch's run."""
         if number not in self._strips:
             run = self.branches.runs[number]
-            self._strips[number] = Strip(run, **self._given)
+            self._strips[number] = Strip(run, **self._drawn)
         return self._strips[number]
 
     @property
@@ -641,7 +621,7 @@ class SceneMaker:
             found["rules"] = [{"id": self._beside.name, "name": declared(self._beside.name)}]
         if self._rule:
             found["rule"] = self._rule
-        if self._given["theirs"]:
+        if self._drawn.get("theirs"):
             found["theirs"] = True
         if now.deeds is not None:
             found |= {"acts": now.deeds.documents(), "shares": True}

@@ -12,7 +12,15 @@ from pyspark.sql import Window
 from pyspark.sql import functions as F
 
 from benchmarks.grown import tile
-from workbench.analysis.chunks import UNDEALT_ROWS, WHOLE_ROWS, Chunks, dealt, task_of, unit
+from workbench.analysis.chunks import (
+    UNDEALT_ROWS,
+    WHOLE_ROWS,
+    Chunks,
+    _check_sum,
+    _task,
+    dealt,
+    unit,
+)
 from workbench.analysis.credit import credit
 from workbench.analysis.reading import open_trace
 from workbench.analysis.session import SCAN_TASKS
@@ -145,7 +153,7 @@ def test_connections_are_left_whole_only_if_they_can_be_dealt_evenly(sizes):
     assert max(sizes) <= sum(sizes) / 16
     loads = [0] * chunks.tasks
     for (run_name, connection), size in connections.items():
-        loads[task_of(run_name, connection, chunks)] += size
+        loads[_task(_check_sum(run_name, connection), chunks.deal, chunks.tasks)] += size
     assert max(loads) <= sum(sizes) / 9
 
 
@@ -172,7 +180,7 @@ def test_spark_deals_connections_as_the_plan_says(spark):
     rows = spark.createDataFrame(given_rows, "run string, connection string")
     found = rows.select("*", dealt(unit(), chunks).alias("task")).collect()
     assert {row[:2]: row.task for row in found} == {
-        both: task_of(*both, chunks) for both in given_rows
+        both: _task(_check_sum(*both), chunks.deal, chunks.tasks) for both in given_rows
     }
 
 

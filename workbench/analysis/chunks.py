@@ -98,16 +98,12 @@ def _even_deal(connections: Mapping[tuple[str, str | None], int], tasks: int) ->
     return found if best * LARGEST_SHARE <= rows else 0
 
 
-def task_of(run: str, connection: str, chunks: Chunks) -> int:
-    """The task that a connection is dealt to, as `dealt` has it."""
-    return _task(_check_sum(run, connection), chunks.deal, chunks.tasks)
-
-
 def _check_sum(run: str, connection: str | None) -> int:
     return zlib.crc32(f"{run}{_BETWEEN}{connection or ''}".encode())
 
 
 def _task(check_sum: int, number: int, tasks: int) -> int:
+    """The task that a connection is dealt to by this number, as `dealt` has it."""
     return (check_sum * number >> _SHIFT) % tasks
 
 

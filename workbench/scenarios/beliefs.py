@@ -32,7 +32,7 @@ from .run import Run, run
 from .schedules import moved, seq_of_move
 from .window_beliefs import WINDOW_BELIEFS, WindowBelief, WindowModel
 
-BOUNDS = Bounds(states=100_000, seconds=5.0)
+BOUNDS = Bounds(states=100_000)
 
 OnFlow = Callable[[int, FlowPlan], int]
 OnEvent = Callable[[int, int], int]

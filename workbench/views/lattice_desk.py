@@ -8,7 +8,7 @@ While that is stepped through, the ring in the graph moves along.
 from __future__ import annotations
 
 import bisect
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import ipywidgets as widgets
@@ -26,8 +26,8 @@ from .lattice_words import BAD, overrun, say, verdict, words
 from .stage_widget import StageWidget
 from .stills import Still
 
-# About two seconds of searching; time itself is a bound where a clock is given.
-BOUNDS = Bounds(states=200_000, seconds=5.0, octets=200_000_000)
+# About two seconds of searching.
+BOUNDS = Bounds(states=200_000, octets=200_000_000)
 LONGEST = 200  # moves that are played
 _GRAPH = {"flex": "1 1 330px", "min_width": "0"}
 _STAGE = {"flex": "1.5 1 470px", "min_width": "0"}
@@ -44,7 +44,6 @@ class LatticeDesk(Still, widgets.VBox):
         first_credit: that both ends have agreed on before the first move.
         rule_function: a learner's rule, instead of named ones.
         path: moves of the learner's own, drawn on top.
-        now: a clock in seconds, for the bound on time.
 
     Raises:
         ValueError: no such rule.
@@ -64,7 +63,6 @@ class LatticeDesk(Still, widgets.VBox):
         first_credit: int = 0,
         rule_function: CreditRule | None = None,
         path: Sequence[str] = (),
-        now: Callable[[], float] | None = None,
     ) -> None:
         self._given: dict[str, Any] = {
             "messages": messages,
@@ -74,7 +72,6 @@ class LatticeDesk(Still, widgets.VBox):
         }
         self._function = rule_function
         self._path = tuple(path)
-        self._now = now
         self._ends: list[int] = []  # steps at which each move begins
         names = [] if rule_function is not None else list(rules)
         self.rule = widgets.ToggleButtons(
@@ -103,11 +100,9 @@ class LatticeDesk(Still, widgets.VBox):
 
     def _explore(self) -> None:
         self._close_stage()
-        found = explore(self.model(), BOUNDS, now=self._now)
-        old, self.view = (
-            getattr(self, "view", None),
-            LatticeView(found, path=self._path, on_select=self._chosen),
-        )
+        found = explore(self.model(), BOUNDS)
+        old = getattr(self, "view", None)
+        self.view = LatticeView(found, path=self._path, on_select=self._chosen)
         choice = [self.rule] if len(self.rule.options) > 1 else []
         self.schedule.value = status(say("desk.choose"))
         graph = widgets.VBox([self.view, self.schedule], layout=_GRAPH)

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from tests.trace.rows import any_row, race, state_after
 from tests.trace.versions import KEPT, KEPT_DETAILS, lacking, less, more
 from workbench.trace import Row, TraceFileError, TraceWriter, files, trace_hash
-from workbench.trace.before import Before
+from workbench.trace.before import COLUMNS, Before
 from workbench.trace.fields import FRAME_FIELDS
 from workbench.trace.flatten import details_of
 from workbench.trace.pieces import Pieces
@@ -294,7 +294,7 @@ def test_what_may_be_null_may_be_missing_and_what_is_not_known_is_passed_over(tm
                 row.seq for row in its
             ]
             folding = Before()
-            for batch in pieces.batches(run, first, last + 1):
+            for batch in pieces.chosen(run, first, last + 1, COLUMNS):
                 folding.take(batch)
             assert folding.state() == state_after(its)
 

@@ -298,20 +298,6 @@ def run_of(path: str | os.PathLike[str], run: str | None) -> str:
     return names[0]
 
 
-def place_of(path: str | os.PathLike[str], run: str, values: Mapping[str, Any]) -> int | None:
-    """`seq` of the first row that an answer's row is about which names none; None if there is none.
-
-    It is of the link, session or connection, from `window_start_us` on.
-
-    Args:
-        path: the trace.
-        run: the run.
-        values: the row of the answer.
-    """
-    about = {name: values[name] for name in ABOUT if values.get(name) is not None}
-    return pieces_of(path).first(run, about, int(values.get("window_start_us") or 0))
-
-
 # -- what is before -------------------------------------------------------------------------------
 
 
@@ -331,14 +317,14 @@ def _folded(
     pieces: Pieces, kept: _Kept, run: str, upto: int, near: Set[str | None] | None
 ) -> Before:
     """The fold of the rows before `upto`; of long ones copies are kept on the way."""
-    from .before import Before
+    from .before import COLUMNS, Before
 
     folding = Before()
     for seq, there in kept:
         if folding.seq < seq < upto:
             folding = copy.deepcopy(there)
     last_kept = folding.seq
-    for batch in pieces.batches(run, folding.seq + 1, upto, near):
+    for batch in pieces.chosen(run, folding.seq + 1, upto, COLUMNS, near):
         folding.take(batch)
         if folding.seq - last_kept >= KEEP_EVERY:
             last_kept = folding.seq

@@ -98,8 +98,8 @@ def fields_of(told: Iterable[tuple[str, Any]], types: Mapping[str, str]) -> dict
 
 
 def extra_text(told: Mapping[str, Any]) -> str:
-    """What has no column of its own, as `extra_json` has it."""
-    return json_text({name: plain(value) for name, value in told.items()})
+    """What has no column of its own, as `extra_json` has it: compact, in the order of the wire."""
+    return _ENCODER.encode({name: plain(value) for name, value in told.items()})
 
 
 @cache
@@ -185,8 +185,3 @@ def revived(value: Any) -> Any:
             return bytes.fromhex(value["binary"])
         return {name: revived(one) for name, one in value.items()}
     return [revived(one) for one in value] if isinstance(value, list) else value
-
-
-def json_text(value: Any) -> str:
-    """Compact JSON; keys stay in their order, which is the order of the wire."""
-    return _ENCODER.encode(value)

@@ -13,7 +13,7 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from .cut import AROUND, Cut, StepError, cut, place_of, run_of
+from .cut import AROUND, Cut, StepError, cut, pieces_of, run_of
 from .files import TraceFileError
 from .fold import ABOUT
 
@@ -158,14 +158,14 @@ def _cut_row(values: Mapping[str, Any], path: _Path, around: int) -> Cut:
 
 
 def _first(values: Mapping[str, Any], path: _Path, run: str) -> int:
-    """The first row that the answer is about."""
+    """The first row of the link, session or connection, from `window_start_us` on."""
     about = {name: values[name] for name in ABOUT if values.get(name) is not None}
     if not about and values.get("window_start_us") is None:
         raise TraceFileError(
             "the row names no row of a trace: it has neither seq nor a connection, a session or a"
             " link"
         )
-    seq = place_of(path, run, values)
+    seq = pieces_of(path).first(run, about, int(values.get("window_start_us") or 0))
     if seq is None:
         words = ", ".join(f"{name} {value}" for name, value in about.items())
         raise StepError(f"{path}: run {run} has no row of {words}: the row is of another trace")

@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from .before import COLUMNS, TEXTS
+from .before import TEXTS
 from .files import TraceFileError, batches, from_table, open_file
 from .fold import ABOUT, Scope, drawn_lines
 from .schema import COLUMN_NAMES, FRAME_EVENTS, LINK, SESSION, Row, fitted
@@ -122,22 +122,6 @@ class Pieces:
         self._lines[run] = max(read, end), found
         return drawn_lines(line for line, seq in found.items() if seq < end)
 
-    def batches(
-        self, run: str, first: int, end: int, near: Set[str | None] | None = None
-    ) -> Iterator[Any]:
-        """The run's rows from `first` to before `end` with the columns that a fold reads.
-
-        Args:
-            run: the run.
-            first: the first row.
-            end: the row after the last.
-            near: frames of these connections only, and all that is no frame; None: all rows.
-
-        Raises:
-            TraceFileError: a file is damaged or gone, or the rows are not in order.
-        """
-        yield from self.chosen(run, first, end, COLUMNS, near)
-
     def rows(self, run: str, first: int, end: int) -> list[Row]:
         """The run's rows from `first` to before `end`, whole."""
         return [
@@ -154,7 +138,7 @@ class Pieces:
     def narrow_rows(
         self, run: str, first: int, end: int, near: Set[str | None] | None = None
     ) -> Iterator[Row]:
-        """Those of `batches` with the few columns that tell of frames held and let go."""
+        """Those of `chosen` with the few columns that tell of frames held and let go."""
         for batch in self.chosen(run, first, end, _GATE_COLUMNS, near):
             yield from from_table(fitted(batch))
 
@@ -186,7 +170,7 @@ class Pieces:
             first: the first row.
             end: the row after the last.
             columns: with `connection` and `event`, if only some connections are `near`.
-            near: see `batches`.
+            near: frames of these connections only, and all that is no frame; None: all rows.
             only: rows with these numbers; None: all. Groups that have none of them are not read.
 
         Raises:

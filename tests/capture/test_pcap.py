@@ -120,6 +120,24 @@ def test_old_and_simple_packet_blocks_are_read_and_missing_times_are_told():
     ]
 
 
+@pytest.mark.parametrize(("resolution", "offset_s"), [(0, 0), (6, -1), (6, 2**62)])
+def test_a_time_that_no_trace_can_hold_is_told_and_replaced(resolution, offset_s):
+    """Whole seconds, an offset that leads before 1970, and one that leads out of 64 bits."""
+    options = struct.pack("<HHB3xHHq", 9, 1, resolution, 14, 8, offset_s)
+    ticks = 2**46 if resolution == 0 else 5
+    wrong = struct.pack("<IIIII", 1, ticks >> 32, ticks & 0xFFFFFFFF, 4, 4) + b"abcd"
+    right = struct.pack("<IIIII", 0, 0, 7, 4, 4) + b"abcd"
+    stopped = struct.pack("<IIIHHII", 1, 0, 0, 3, 8, ticks >> 32, ticks & 0xFFFFFFFF)
+    data = section() + interface() + interface(options=options)
+    reader = CaptureReader(io.BytesIO(data + block(6, right) + block(6, wrong) + block(5, stopped)))
+    assert [packet.t_us for packet in reader] == [7, 7]
+    assert reader.ended_us == 0
+    assert reader.problems == [
+        "capture: 1 packets carry a time before 1970, or too late for 64 bits;"
+        " each got that of the packet before it"
+    ]
+
+
 def test_unknown_blocks_are_passed_over():
     """Name resolution, statistics and private blocks carry no packets."""
     data = section() + interface() + block(4, bytes(16)) + block(0x80000001, b"secret..")

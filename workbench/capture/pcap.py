@@ -17,6 +17,7 @@ from __future__ import annotations
 import gzip
 import struct
 import zlib
+from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import BinaryIO, NamedTuple
@@ -41,6 +42,8 @@ _BEFORE_DATA = 20
 """Octets of a block's body before those of its packet, whether the block is old or enhanced."""
 _OPTION_END, _OPTION_ENDTIME, _OPTION_TSRESOL, _OPTION_TSOFFSET = 0, 3, 9, 14
 _MICROSECONDS = 1_000_000
+_TIMES = range(1 << 63)
+"""Microseconds since the epoch that a trace can hold, and with them the time between any two."""
 _STEP_OCTETS = 1 << 20
 
 
@@ -106,7 +109,7 @@ class CaptureReader:
         self._number = 0
         self._offset = 0
         self._last_us = 0
-        self._untimed = 0
+        self._untimed: Counter[str] = Counter()
         self._interfaces: list[_Interface] = []
         self._stream = _Octets(stream)
         head = self._stream.look(24)
@@ -243,10 +246,9 @@ class CaptureReader:
                 self._statistics(order, body)
             if packet is not None:
                 yield packet
-        if self._untimed:
+        for words, count in self._untimed.items():
             self.problems.append(
-                f"{self.name}: {self._untimed} simple packet blocks carry no time; "
-                "each got that of the packet before it"
+                f"{self.name}: {count} {words}; each got that of the packet before it"
             )
 
     def _skip(self, count: int, at: int, size: int) -> bool:
@@ -274,10 +276,16 @@ class CaptureReader:
             )
             return None
         interface = self._interfaces[index]
-        self._last_us = t_us = interface.time_us(ticks)
+        t_us = interface.time_us(ticks)
+        if t_us in _TIMES:
+            self._last_us = t_us
+        else:
+            self._untimed["packets carry a time before 1970, or too late for 64 bits"] += 1
         data = body[_BEFORE_DATA : _BEFORE_DATA + kept]
         missing = length - kept
-        return Packet(self._number, t_us, interface.linktype, data, missing if missing > 0 else 0)
+        return Packet(
+            self._number, self._last_us, interface.linktype, data, missing if missing > 0 else 0
+        )
 
     def _statistics(self, order: str, body: bytes) -> None:
         """Reads when an interface was left, so that silence up to then is known to be one."""
@@ -292,11 +300,12 @@ class CaptureReader:
                 ended_us = interface.time_us(ticks)
                 if ended_us < self._last_us // 2:  # dumpcap 4.0 counts microseconds here, always
                     ended_us = ticks + interface.offset_us
-                self.ended_us = max(self.ended_us, ended_us)
+                if ended_us in _TIMES:
+                    self.ended_us = max(self.ended_us, ended_us)
 
     def _simple(self, order: str, body: bytes) -> Packet | None:
         self._number += 1
-        self._untimed += 1
+        self._untimed["simple packet blocks carry no time"] += 1
         if not self._interfaces:
             self.problems.append(f"{self.name}: packet {self._number} has no interface description")
             return None

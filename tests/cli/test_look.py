@@ -569,3 +569,10 @@ def test_of_a_pipe_it_is_told_what_to_do(capsys):
     with os.fdopen(reading):
         assert main(["look", f"/dev/fd/{reading}"]) == 1
     assert f"{reading}: is a pipe; save the capture to a file first" in capsys.readouterr().err
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/zero"), reason="no such device here")
+def test_of_a_device_it_is_told_too(capsys):
+    """/dev/zero has no end."""
+    assert main(["look", "/dev/zero"]) == 1
+    assert "zero: is a device; save the capture to a file first" in capsys.readouterr().err

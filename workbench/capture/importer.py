@@ -12,6 +12,7 @@ One capture or ten thousand, a batch of rows at a time is in memory.
 from __future__ import annotations
 
 import hashlib
+import os
 import re
 import tempfile
 from collections import Counter
@@ -23,6 +24,7 @@ from io import BufferedReader, TextIOWrapper
 from itertools import groupby
 from operator import itemgetter
 from pathlib import Path
+from stat import S_ISREG
 from typing import Any
 
 from workbench.aside import held
@@ -130,9 +132,10 @@ class Capture:
     def _opened(self) -> Iterator[BufferedReader]:
         try:
             with self.path.open("rb") as stream:
-                if not stream.seekable():
+                if not S_ISREG(os.fstat(stream.fileno()).st_mode):  # it may never end
+                    kind = "a device" if stream.seekable() else "a pipe"
                     raise CaptureError(
-                        f"{self.path.name}: is a pipe; save the capture to a file first"
+                        f"{self.path.name}: is {kind}; save the capture to a file first"
                     )
                 yield stream
         except OSError as error:

@@ -8,6 +8,7 @@ import random
 from dataclasses import replace
 
 from workbench import serial
+from workbench.folds.throughput import EMPTY, WINDOW_US
 from workbench.trace.schema import CLIENT, OBSERVED, SENT
 
 from .runs import capture_rows, scenario_rows
@@ -41,6 +42,7 @@ def made_rows(seed, runs):
     for name, spoil in (
         (SPLIT, renumbered), (SPLIT, interleaved), (TWO_LINKS, narrowed), (TWO_LINKS, foretold),
         (TWO_LINKS, unanswered), (TWO_LINKS, again), (STOPPED, behind_attaches),
+        (STOPPED, paused),
     ):  # fmt: skip
         (found,) = (its for run, its in by_run.items() if run.startswith(name))
         found = spoil(random.Random(seed), found)
@@ -226,6 +228,12 @@ def renumbered(draw, rows):
         else row
         for row in rows
     ]
+
+
+def paused(draw, rows):
+    """A clock that jumps ahead by more windows than are listed empty."""
+    at, pause_us = draw.choice(rows).seq, 2 * EMPTY * WINDOW_US
+    return [replace(row, t_us=row.t_us + pause_us) if row.seq >= at else row for row in rows]
 
 
 def interleaved(draw, rows):

@@ -15,6 +15,7 @@ from workbench.capture.importer import import_capture
 from workbench.folds.channels import LINKLESS
 from workbench.folds.counters import Counters
 from workbench.folds.stalls import with_ends
+from workbench.folds.throughput import EMPTY
 from workbench.folds.vantage import ends, percentile
 from workbench.scenarios import run, schedules
 from workbench.scenarios.link_model import LinkModel
@@ -184,6 +185,16 @@ def test_two_links_that_get_the_same_are_fair_and_one_that_gets_all_is_not():
     answer = [row for row in folds.throughput(played.rows, 10**9) if row["messages"]]
     assert {row["link"] for row in answer} == {"bulk"}
     assert answer[0]["jain"] == 0.5
+
+
+@pytest.mark.parametrize("pause", [EMPTY, EMPTY + 1])
+def test_the_windows_of_a_pause_are_listed_unless_they_are_too_many(pause):
+    """A clock that is set anew must not make a row for every second of decades."""
+    rows = [row for row in capture("rmq43_b_consumer_credit") if row.kind == "transfer"]
+    first, second = rows[0], replace(rows[1], t_us=rows[0].t_us + 7 * (pause + 1))
+    answer = folds.throughput([first, second], 7)
+    assert [row["messages"] for row in answer if row["messages"]] == [1, 1]
+    assert len(answer) == (2 + pause if pause == EMPTY else 2)
 
 
 def test_a_window_without_length_is_refused():

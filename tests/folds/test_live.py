@@ -10,12 +10,14 @@ from typing import Any
 
 import pytest
 
+from tests.analysis.made import STOPPED, paused
 from tests.analysis.runs import capture_rows, scenario_rows
 from tests.folds.test_channels import captured, flooded, windowed
 from workbench import folds
 from workbench.folds.consumers import prefetch
 from workbench.folds.live import FORGET_US, LiveFold
 from workbench.folds.stalls import stalls
+from workbench.folds.throughput import EMPTY
 from workbench.trace.schema import Row
 
 WINDOW_US = 5_000
@@ -97,6 +99,14 @@ def test_batches_of_a_scenario_come_to_the_whole(name: str) -> None:
 def test_batches_of_captures_come_to_the_whole() -> None:
     """Of one vantage: observed rows stand in for both ends."""
     rows = list(capture_rows())
+    assert streamed(rows, random.Random(1)) == whole(rows)
+
+
+def test_a_pause_of_the_clock_is_left_out_as_in_the_whole() -> None:
+    """No second of it is kept, however long it is."""
+    found = [row for row in capture_rows() if row.run.startswith(STOPPED)]
+    rows = paused(random.Random(2), found)
+    assert rows[-1].t_us - rows[0].t_us > EMPTY * WINDOW_US
     assert streamed(rows, random.Random(1)) == whole(rows)
 
 

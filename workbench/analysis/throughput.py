@@ -34,6 +34,8 @@ if TYPE_CHECKING:
 __all__ = ["WINDOW_US", "throughput"]
 
 WINDOW_US = 1_000_000
+EMPTY = 100_000
+"""So many windows of a link without a row are listed in a row; a longer pause is left out."""
 
 
 @typed(TRACE, THROUGHPUT)
@@ -60,7 +62,7 @@ def throughput(window_us: int = WINDOW_US, chunks: Chunks = Chunks()) -> Transfo
 
 
 def _counted(trace: DataFrame, window_us: int, chunks: Chunks) -> DataFrame:
-    """Messages, frames and octets by link and window, with the empty windows between."""
+    """Messages, frames and octets by link and window, with the empty windows of short pauses."""
     sends = F.coalesce(by_user(), F.lit(False)) & (F.col("kind") == "transfer")
     last = ends_message(F.col("more"), F.col("aborted"))
     rows = (
@@ -89,7 +91,8 @@ def _counted(trace: DataFrame, window_us: int, chunks: Chunks) -> DataFrame:
         )
     # From each window that has rows to the next that has, the ones between have none.
     following = F.lead("k").over(Window.partitionBy(*LINK).orderBy("k"))
-    upto = F.coalesce(following - 1, F.col("k"))
+    pause = following - F.col("k") - 1
+    upto = F.when(pause <= EMPTY, following - 1).otherwise(F.col("k"))
     every = counts.withColumn("upto", upto).withColumn("at", F.explode(F.sequence("k", "upto")))
     here = F.col("at") == F.col("k")
     return every.select(

@@ -23,7 +23,7 @@ from .counters import Counters, Limit, LinkState
 from .intervals import Mark
 from .stalls import PARTS as STALL_PARTS
 from .stalls import StallFold
-from .throughput import WINDOW_US, count, counting_key
+from .throughput import EMPTY, WINDOW_US, count, counting_key
 from .vantage import PEERS, End, LinkKey
 
 __all__ = ["LiveFold"]
@@ -231,9 +231,10 @@ class _Rates:
             return
         window = row.t_us // self.window_us
         link = self._links.setdefault(key, _Link(window))
+        pause = window - link.window - 1 > EMPTY
         while link.window < window:  # those between have no row and no message
             self._over.append(self._row(key, link))
-            link.window, link.counts = link.window + 1, [0, 0, 0]
+            link.window, link.counts = window if pause else link.window + 1, [0, 0, 0]
         link.in_message = count(row, key, link.counts, inside=link.in_message)
 
     def _is_new(self, row: Row) -> bool:

@@ -14,6 +14,9 @@ from .intervals import Intervals, over
 from .vantage import LinkKey, ends, in_order, link_key, once
 
 WINDOW_US = 1_000_000
+EMPTY = 100_000
+"""So many windows of a link without a row are listed in a row. A longer pause is left out: where a
+clock has been set anew, or some packets have no time, it may be one of decades."""
 
 _Connection = tuple[str, str, str | None]
 
@@ -80,7 +83,7 @@ def _connection(key: LinkKey) -> _Connection:
 
 
 def _counted(rows: Iterable[Row], window_us: int) -> dict[LinkKey, dict[int, list[int]]]:
-    """Messages, frames and octets by link and window, with the empty windows between."""
+    """Messages, frames and octets by link and window, with the empty windows of short pauses."""
     found: dict[LinkKey, dict[int, list[int]]] = {}
     inside: set[LinkKey] = set()
     for row in rows:
@@ -89,8 +92,10 @@ def _counted(rows: Iterable[Row], window_us: int) -> dict[LinkKey, dict[int, lis
             continue
         windows = found.setdefault(key, {})
         window = row.t_us // window_us
-        for between in range(max(windows, default=window), window + 1):
+        before = max(windows, default=window)
+        for between in range(before, window if window - before - 1 <= EMPTY else before):
             windows.setdefault(between, [0, 0, 0])
+        windows.setdefault(window, [0, 0, 0])
         if count(row, key, windows[window], inside=key in inside):
             inside.add(key)
         else:

@@ -42,6 +42,27 @@ def test_what_ends_it_is_told_and_raised_by_wait():
         job.wait()
 
 
+def test_a_client_that_leaves_by_sys_exit_has_not_ended_well():
+    """Its thread ends without a word; the job has one."""
+    job = background(sys.exit, "no such queue", settle_s=20)
+    assert str(job) == "exit has ended with SystemExit: no such queue"
+
+
+def test_a_client_of_which_nothing_has_run_is_told():
+    """To call an async function, or one with a yield, runs nothing of it."""
+
+    async def later():
+        raise AssertionError
+
+    def pieces():
+        yield
+
+    for work in (later, pieces):
+        job = background(work, settle_s=20)
+        assert f"TypeError: nothing in {work.__name__} has run" in str(job)
+        assert f"asyncio.run({work.__name__}(url))" in str(job)
+
+
 def test_a_client_whose_library_is_missing_is_skipped_in_words(monkeypatch):
     """Without Proton the cell says what to do instead; any other missing module is an error."""
 

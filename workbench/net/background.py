@@ -7,6 +7,7 @@ nobody could. Here it waits by itself; the cell is over at once.
 from __future__ import annotations
 
 import atexit
+import inspect
 import threading
 import time
 from collections.abc import Callable
@@ -20,6 +21,11 @@ END_S = 1.0
 NO_PROTON = (
     "python-qpid-proton is not installed here (it needs a C compiler), so this client is skipped."
     " Any other AMQP 1.0 client on the printed address will do; `python3 wb.py doctor` tells more."
+)
+
+NOTHING_RUN = (
+    "nothing in {name} has run: it is async, or has a yield in it. Give a function that runs it to"
+    " its end, such as lambda: asyncio.run({name}(url))"
 )
 
 
@@ -71,13 +77,17 @@ class Job:
 
     def _run(self) -> None:
         try:
-            self.result = self._work(*self._arguments)
+            result = self._work(*self._arguments)
+            if inspect.iscoroutine(result) or inspect.isgenerator(result):
+                result.close()
+                raise TypeError(NOTHING_RUN.format(name=self.name))
+            self.result = result
         except ImportError as error:
             if _proton_is_missing():
                 self.skipped = NO_PROTON
             else:
                 self.error = error
-        except Exception as error:  # it is told by whoever looks at the job
+        except BaseException as error:  # it is told by whoever looks at the job; sys.exit() too
             self.error = error
         finally:
             atexit.unregister(self._see_out)

@@ -35,6 +35,21 @@ def test_a_broker_is_served_with_its_queues():
         serve(queues="a")
 
 
+@pytest.mark.parametrize("port", [-1, 65_536, "5672"])
+def test_a_port_that_is_none_is_refused_in_words(port):
+    """A server that cannot be reached is not begun."""
+    with pytest.raises(ListenError, match=f"port {port!r}: legal: 0 to 65535"):
+        serve(port=port)
+
+
+def test_a_trace_in_a_file_is_refused_in_words(tmp_path):
+    """It is a folder of files."""
+    kept = tmp_path / "kept.parquet"
+    kept.touch()
+    with pytest.raises(ListenError, match="is a file; a trace takes a folder"):
+        serve(trace=kept)
+
+
 def test_clients_are_told_that_the_broker_stops(raw_client):
     """`stop` closes each connection with `amqp:connection:forced` [2.8.16]."""
     with serve() as server:

@@ -6,7 +6,6 @@ import argparse
 import signal
 import sys
 import time
-from pathlib import Path
 from typing import Any
 
 from .choosing import add_config, preset_configured
@@ -190,10 +189,7 @@ def _recording(arguments: argparse.Namespace) -> Any:
         return None
     from workbench.net.serve import recording
 
-    folder = Path(arguments.trace)
-    if folder.exists() and not folder.is_dir():
-        raise CommandError(f"{folder}: is a file; --trace takes a folder")
-    return recording(folder, time.strftime("live-%Y%m%d-%H%M%S"))
+    return recording(arguments.trace, time.strftime("live-%Y%m%d-%H%M%S"))
 
 
 def _what(broker: Any) -> str:

@@ -85,6 +85,9 @@ def recording(folder: str | os.PathLike[str] | None = None, run: str = RUN) -> R
     Args:
         folder: where its rows go as Parquet files; None keeps the latest in memory only.
         run: name of the run; the files' names begin with it.
+
+    Raises:
+        ListenError: a file has the folder's name.
     """
 
     def make_tap(now: Callable[[], int], sink: Callable[[Row], None]) -> LiveRecorder:
@@ -95,6 +98,8 @@ def recording(folder: str | os.PathLike[str] | None = None, run: str = RUN) -> R
         from workbench.trace import files
 
         folder = Path(folder)
+        if folder.exists() and not folder.is_dir():
+            raise ListenError(f"{folder}: is a file; a trace takes a folder")
         spool = Spool(folder, run, files.to_table, files.write_tables, prepare=files.prepare)
     return Recording(make_tap, spool=spool)
 

@@ -85,6 +85,8 @@ class SocketServer:
         Raises:
             ListenError: if the address cannot be bound.
         """
+        if port not in range(65_536):
+            raise ListenError(f"port {port!r}: legal: 0 to 65535, of which 0 takes a free one")
         make = self.make if tls is None else lambda: Handshake(self, tls)
         try:
             self._server = await self.loop.create_server(make, host, port)

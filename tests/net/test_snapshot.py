@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import socket
 import threading
 from contextlib import contextmanager
 from dataclasses import asdict
@@ -153,3 +154,44 @@ def test_the_command_tells_draws_and_lists_what_it_did_not_read(capsys, tmp_path
     assert "Queue q: 2 ready and nobody consumes." in said.out
     assert "not read: the management interface" in said.err
     assert "as it is now" in (tmp_path / "now.html").read_text("utf-8")
+
+
+@pytest.mark.parametrize(
+    "url",
+    ["amqp://a:99999", "amqp://ann:geheim", "amqp://[::1", f"amqp://{'a' * 64}.example"],
+)
+def test_an_address_that_can_be_none_is_refused_without_its_password(url):
+    """A port that is none, half an address of IPv6, and a name that no host may have."""
+    with pytest.raises(SnapshotError, match="its host or port can be none") as caught:
+        snapshot(url)
+    assert "geheim" not in str(caught.value)
+
+
+@pytest.mark.parametrize("overview", [None, ["x"], "x"])
+def test_who_is_no_management_interface_is_told_so(overview):
+    """Something else answers there with JSON."""
+    answers = {"overview": overview} if overview else {}
+    with management(answers) as (http, _), serve("rmq4.3") as server:
+        found = snapshot(server.url, http=http)
+    assert found.broker.startswith("RabbitMQ 4.3")
+    assert any(words in found.unread[0] for words in ("does not answer as RabbitMQ", "Not Found"))
+
+
+@pytest.mark.parametrize("octets", [b"SSH-2.0-x\r\n" * 9, b"HTTP/1.1 400 Bad Request\r\n\r\n"])
+def test_who_is_no_broker_is_told_so(octets):
+    """Whatever listens there: it is asked over HTTP, and then over AMQP."""
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+
+        def answer():
+            for _ in range(2):
+                end, _ = listening.accept()
+                with end:
+                    end.recv(65_536)
+                    end.sendall(octets)
+
+        thread = threading.Thread(target=answer, daemon=True)
+        thread.start()
+        port = listening.getsockname()[1]
+        with pytest.raises(SnapshotError, match="speaks no AMQP 0-9-1"):
+            snapshot(f"amqp://127.0.0.1:{port}", http=f"http://127.0.0.1:{port}")
+        thread.join()

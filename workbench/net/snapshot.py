@@ -15,11 +15,12 @@ import urllib.error
 import urllib.request
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from http.client import HTTPException
 from typing import Any
 from urllib.parse import quote, unquote, urlsplit
 
 from workbench.amqp091.connection import Connection
-from workbench.amqp091.errors import ReplyCode
+from workbench.amqp091.errors import DecodeError, ReplyCode
 from workbench.amqp091.events import Event, MethodReceived
 from workbench.amqp091.frame import FrameReader, encode_item
 from workbench.amqp091.methods import (
@@ -33,7 +34,9 @@ from workbench.amqp091.methods import (
 from workbench.amqp091.settings import CLIENT_CAPABILITIES, ConnectionSettings
 from workbench.notebook import PlainError
 
-HTTP_PORT = 15672
+HTTP_PORT, AMQP_PORT = 15672, 5672
+UNTOLD = (OSError, ValueError, HTTPException)
+"""What comes of asking over HTTP where nobody answers, or somebody else does."""
 MOST_OCTETS = 20_000_000
 MOST_CONNECTIONS = 50
 """Whose sessions are asked for."""
@@ -148,7 +151,12 @@ def snapshot(
     Raises:
         SnapshotError: if neither way leads to the broker; the text says why.
     """
-    parts = urlsplit(url)
+    try:
+        parts = urlsplit(url)
+        port = parts.port or AMQP_PORT
+        (parts.hostname or "").encode("idna")
+    except ValueError:  # whose text may hold a password
+        raise SnapshotError("no amqp:// address: its host or port can be none") from None
     if parts.scheme != "amqp" or not parts.hostname:
         raise SnapshotError(f"{parts.scheme or url!r:.40} is no amqp:// address")
     user, password = unquote(parts.username or "guest"), unquote(parts.password or "guest")
@@ -157,7 +165,7 @@ def snapshot(
     try:
         base = http or f"http://{parts.hostname}:{HTTP_PORT}"
         _by_http(found, base, user, password, host, timeout_s)
-    except (OSError, ValueError) as error:
+    except UNTOLD as error:
         reason = getattr(error, "reason", None) or error
         found.unread.append(f"the management interface: {reason}")
         found.unread.append(
@@ -171,10 +179,14 @@ def snapshot(
             virtual_host=host,
         )
         try:
-            with socket.create_connection((parts.hostname, parts.port or 5672), timeout_s) as end:
+            with socket.create_connection((parts.hostname, port), timeout_s) as end:
                 _Asking(end, settings, queues, found).ask()
         except OSError as fault:
             raise SnapshotError(f"{parts.hostname}: {fault.strerror or fault}") from None
+        except DecodeError as fault:
+            raise SnapshotError(
+                f"{parts.hostname}: speaks no AMQP 0-9-1: {fault.message}"
+            ) from None
     return found
 
 
@@ -187,22 +199,30 @@ def _by_http(
     """What RabbitMQ's management interface tells."""
     key = base64.b64encode(f"{user}:{password}".encode()).decode("ascii")
 
-    def get(path: str) -> Any:
+    def get(path: str, *, several: bool = True) -> Any:
         request = urllib.request.Request(
             f"{base.rstrip('/')}/api/{path}", headers={"Authorization": f"Basic {key}"}
         )
         if not request.full_url.startswith(("http://", "https://")):
             raise ValueError(f"{base!r:.60} is no http:// address")
-        with urllib.request.urlopen(request, timeout=timeout_s) as answer:
-            return json.loads(answer.read(MOST_OCTETS))
+        try:
+            with urllib.request.urlopen(request, timeout=timeout_s) as answer:
+                told = json.loads(answer.read(MOST_OCTETS))
+        except urllib.error.HTTPError as error:
+            error.close()  # it is the answer, too
+            raise
+        records = told if several and isinstance(told, list) else [told]
+        if not all(isinstance(one, dict) for one in records):
+            raise ValueError(f"{base!r:.60} does not answer as RabbitMQ does")
+        return records if several else told
 
-    about = get("overview")
+    about = get("overview", several=False)
     name = about.get("product_name") or "RabbitMQ"
     found.broker = f"{name} {about.get('product_version') or about.get('rabbitmq_version', '')}"
     for queue in get(f"queues/{quote(host, safe='')}"):
         found.queues.append(
             QueueNow(
-                name=str(queue["name"]),
+                name=str(queue.get("name")),
                 kind=str(queue.get("type", "")),
                 ready=int(queue.get("messages_ready") or 0),
                 unacknowledged=int(queue.get("messages_unacknowledged") or 0),
@@ -213,7 +233,7 @@ def _by_http(
     def optional(what: str, path: str) -> Any:
         try:
             return get(path)
-        except (OSError, ValueError) as error:
+        except UNTOLD as error:
             found.unread.append(f"{what}: {error}")
             return None
 
@@ -223,14 +243,15 @@ def _by_http(
         found.alarms = [kind for kind, key in kinds.items() if any(one.get(key) for one in nodes)]
     known: dict[str, str] = {}
     for connection in optional("connections", "connections") or ():
-        known[str(connection["name"])] = f"c{len(known) + 1}"
+        name = str(connection.get("name"))
+        known[name] = f"c{len(known) + 1}"
         if "1-0" not in str(connection.get("protocol", "")).replace(".", "-").replace(",", "-"):
             continue
         if len(known) > MOST_CONNECTIONS:
             found.unread.append(f"sessions of more than {MOST_CONNECTIONS} connections")
             break
-        path = f"connections/{quote(str(connection['name']), safe='')}/sessions"
-        label = known[str(connection["name"])]
+        path = f"connections/{quote(name, safe='')}/sessions"
+        label = known[name]
         for session in optional(f"sessions of {label} (RabbitMQ 4.1 or later tells)", path) or ():
             _links(found, label, session)
     for consumer in optional("consumers", f"consumers/{quote(host, safe='')}") or ():

@@ -99,6 +99,8 @@ def test_what_cannot_be_served_is_told_in_one_line(capsys, tmp_path):
     refused(capsys, "--tls", pem, pem, code=1, telling="no certificate")
     refused(capsys, "--trace", pem, code=1, telling="takes a folder")
     refused(capsys, "--forward", "http://x", code=1, telling="amqps://host:port")
+    refused(capsys, "--forward", "", code=2, telling="the name is empty")
+    refused(capsys, "--trace", "", code=2, telling="the name is empty")
     refused(capsys, "--forward", "x", "--user", "a:b", code=2, telling="with --forward legal")
     refused(capsys, "--forward", "x", "--preset", "spec", code=2, telling="with --forward legal")
     refused(capsys, "--forward-ca", pem, code=2, telling="needs --forward")

@@ -414,7 +414,10 @@ def test_a_target_is_read_as_a_client_would_write_it(text, host, port, tls):
     assert Target.of(text) == Target(host=host, port=port, tls=tls)
 
 
-@pytest.mark.parametrize("text", ["", "http://x:1", "host:0", "host:99999", "a@b:1", "host:x"])
+@pytest.mark.parametrize(
+    "text",
+    ["", "http://x:1", "host:0", "host:99999", f"host:{'9' * 5000}", "a@b:1", "host:x"],
+)
 def test_what_is_no_target_is_refused_with_what_would_be(text):
     """The error names the legal forms."""
     with pytest.raises(ListenError, match="amqps://host:port"):

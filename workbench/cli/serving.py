@@ -9,7 +9,7 @@ import time
 from typing import Any
 
 from .choosing import add_config, preset_configured
-from .console import WRONG_USAGE, CommandError, add_many, say
+from .console import WRONG_USAGE, CommandError, add_many, place, say
 from .holding import hold_by_hand
 
 NAME = "serve"
@@ -79,15 +79,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_config(parser)
     add_many(parser, "--queue", "NAME", "a queue that is there from the beginning", "queues")
     parser.add_argument(
-        "--forward", metavar="TARGET", help="pass on to this broker: host:port or amqps://host:port"
-    )
+        "--forward", type=place, metavar="TARGET",
+        help="pass on to this broker: host:port or amqps://host:port",
+    )  # fmt: skip
     parser.add_argument(
         "--forward-ca", metavar="PEM", help="whom to trust with amqps; else whom the system trusts"
     )
     parser.add_argument(
         "--hold", action="store_true", help="hold the frames of new connections for your hand"
     )
-    parser.add_argument("--trace", metavar="DIR", help="keep the trace in this folder")
+    parser.add_argument("--trace", type=place, metavar="DIR", help="keep the trace in this folder")
     about = "who may connect with SASL PLAIN, and nobody else"
     add_many(parser, "--user", "NAME:PASSWORD", about, "users")
     parser.add_argument(

@@ -52,7 +52,8 @@ class Target:
         if not colon or rest.endswith("]"):
             host, port = rest, ""
         tls = scheme == "amqps"
-        if port and not (port.isascii() and port.isdecimal() and 0 < int(port) < 65536):
+        number = port.isascii() and port.isdecimal() and len(port) < 6
+        if port and not (number and 0 < int(port) < 65536):
             raise wrong
         host = host.removeprefix("[").removesuffix("]")
         if not host or "@" in host or "/" in host:

@@ -79,6 +79,11 @@ def test_a_run_without_messages_opens_where_its_lesson_begins():
     assert telling_step(doc) == doc["begin"]
 
 
+def test_a_title_may_be_octets_that_are_no_text():
+    """As a shell gives them; the page is UTF-8."""
+    assert "<title>a\ufffd</title>" in stage_page(scene(run("credit"), title="a\udcff"))
+
+
 def test_a_hostile_title_is_text():
     """What a peer or a person calls a run is no markup."""
     page = stage_page(scene(run("credit"), title="</title><script>alert(1)</script>"))

@@ -33,7 +33,7 @@ from workbench.trace.gates import SENDER_OF
 from workbench.trace.schema import AMQP_0_9_1, AMQP_0_10, AMQP_1_0, BROKER, CLIENT, Row
 from workbench.trace.sentences_hops import process_words
 from workbench.trace.sentences_paging import RAM_TARGET
-from workbench.trace.words import in_words, visible
+from workbench.trace.words import encodable, in_words, visible
 
 from . import theme
 from .frames import fields_of, summary
@@ -611,7 +611,10 @@ class SceneMaker:
         found: Doc = {
             "format": FORMAT,
             "version": VERSION,
-            "title": title or getattr(scenario, "title", "") or name or say("scene.untitled"),
+            "title": encodable(title)
+            or getattr(scenario, "title", "")
+            or name
+            or say("scene.untitled"),
             "idea": idea,
             **now.picture.head(),
             "ends": ends,

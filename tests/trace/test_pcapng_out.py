@@ -60,6 +60,20 @@ def test_a_capture_reads_back_to_the_same_frames_and_counters(path, tmp_path):
     assert sorted(repr(columns(row, *COUNTED)) for row in back) == want
 
 
+@pytest.mark.parametrize("back_us", [1_000, 1 << 60])
+def test_a_clock_that_went_back_before_the_first_frame_leaves_the_times_as_they_are(
+    back_us, tmp_path
+):
+    """A run's time stands still then; the packets' times are those of the run."""
+    first, *rows = import_capture(CAPTURES[0]).rows
+    assert first.t_raw_us is not None
+    began = dataclasses.replace(first, t_raw_us=first.t_raw_us - back_us)
+    export([began, *rows], tmp_path / "out.pcapng")
+    back = import_capture(tmp_path / "out.pcapng").rows
+    assert [row.t_us for row in back] == [row.t_us for row in (first, *rows)]
+    assert [row.t_raw_us for row in back] == [row.t_raw_us for row in (first, *rows)]
+
+
 @pytest.mark.parametrize("path", CAPTURES, ids=lambda path: path.stem)
 def test_frames_without_octets_are_made_from_their_fields(path, tmp_path):
     """All but the payload's contents is in the fields; sizes of payloads stay true."""

@@ -80,11 +80,15 @@ def export(rows: Sequence[Row], path: str | os.PathLike[str]) -> ExportResult:
 def _write(frames: list[Row], writer: PcapngWriter) -> ExportResult:
     talks: dict[tuple[str, str | None], TcpTalk] = {}
     starts: dict[str, int] = {}
+    for row in frames:
+        # Less where the packets' clock went back, which the time of a run does not.
+        start = START_US if row.t_raw_us is None else row.t_raw_us - row.t_us
+        starts[row.run] = max(start, starts.get(row.run, 0))
+    begun: set[str] = set()
     rebuilt, end = 0, 0
     for row in frames:
-        first_of_run = row.run not in starts
-        if first_of_run:
-            starts[row.run] = START_US if row.t_raw_us is None else row.t_raw_us - row.t_us
+        first_of_run = row.run not in begun
+        begun.add(row.run)
         start = starts[row.run]
         end = max(end, start + row.t_us)
         key = (row.run, row.connection)

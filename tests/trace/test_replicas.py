@@ -49,10 +49,8 @@ def agrees(played):
         if member is None or node.role.now == UNTOLD:
             continue
         assert node.role.now == member.replica.role
-        if node.last.now:
-            assert node.last.now == member.replica.log.last_index
-        if node.commit.now:
-            assert (node.commit.now, node.applied.now) == (member.replica.commit, member.applied)
+        assert node.last.now == member.replica.log.last_index
+        assert (node.commit.now, node.applied.now) == (member.replica.commit, member.applied)
         in_log = {
             entry.command.enqueue_seq
             for entry in member.replica.log.entries()

@@ -103,12 +103,12 @@ class Node:
     """
 
     name: str
+    last: Timeline[int]
+    commit: Timeline[int]
+    applied: Timeline[int]
+    saved: Timeline[int]
     role: Timeline[str] = field(default_factory=lambda: Timeline(UNTOLD))
     term: Timeline[int] = field(default_factory=lambda: Timeline(0))
-    last: Timeline[int] = field(default_factory=lambda: Timeline(0))
-    commit: Timeline[int] = field(default_factory=lambda: Timeline(0))
-    applied: Timeline[int] = field(default_factory=lambda: Timeline(0))
-    saved: Timeline[int] = field(default_factory=lambda: Timeline(0))
     waiting: Timeline[int] = field(default_factory=lambda: Timeline(0))
     syncing: Timeline[int] = field(default_factory=lambda: Timeline(0))
     fsync_us: Timeline[int | None] = field(default_factory=lambda: Timeline(None))
@@ -128,6 +128,7 @@ class Replicas:
 
     Attributes:
         queue: its name; empty if no row tells of one.
+        before: the last entry before the first that a row tells of.
         nodes: by name.
         messages: by number; those that a log has taken.
         leader: who leads, empty if nobody or not told.
@@ -141,7 +142,13 @@ class Replicas:
         self.rows: Sequence[Row] = list(rows)
         told = (row.queue for row in self.rows if "@" in row.vantage and row.queue is not None)
         self.queue = next(told, "")
-        self.nodes = {name: Node(name) for name in _node_names(self.rows, self.queue, nodes)}
+        # Every replica has these on its disk, and knows them to be committed.
+        taken = (int(row.extra["first"]) for row in self.rows if self._takes(row))
+        self.before = min(taken, default=1) - 1
+        self.nodes = {
+            name: Node(name, *(Timeline(self.before) for _ in range(4)))
+            for name in _node_names(self.rows, self.queue, nodes)
+        }
         self.messages: dict[int, Message] = {}
         self.leader: Timeline[str] = Timeline("")
         self.cuts: Timeline[tuple[tuple[str, str], ...]] = Timeline(())
@@ -180,6 +187,10 @@ class Replicas:
         return len(disks) >= self.majority, disks
 
     # -- rows -------------------------------------------------------------------------------
+
+    def _takes(self, row: Row) -> bool:
+        """Whether a replica of the queue takes entries into its log."""
+        return row.event == "append" and row.queue == self.queue and "@" in row.vantage
 
     def _begin(self) -> None:
         """Who leads first is decided before the rows: who first sends entries, or is followed."""
@@ -322,7 +333,7 @@ class Replicas:
                 if entry.message:
                     found = self.messages[entry.message].logs
                     found.put(self._step, _with(found.now, name))
-            node.last.put(self._step, max(node._log, default=0))
+            node.last.put(self._step, max(node._log, default=self.before))
             node.role.put(self._step, FOLLOWER)
         elif row.kind == "fsync-time":
             node.fsync_us.put(self._step, int(extra["fsync_us"]))

@@ -46,12 +46,8 @@ class QuorumPicture(LinkPicture):
         self.story = Replicas(walk.rows, nodes=nodes, leader=leader)
         self.lines = []
         self._fsyncs = self._syncs()
-        # Entries before the first that a row tells of are where they were: on every disk.
-        self._before = min(
-            (int(row.extra["first"]) - 1 for row in walk.rows if self._takes(row)), default=0
-        )
         self._sent = 0
-        self._rules = {name: Doc(at=self._before, limit=self._before) for name in rules}
+        self._rules = {name: Doc(at=self.story.before, limit=self.story.before) for name in rules}
         self._theirs = theirs
         self._parted: dict[str, tuple[Row, Doc]] = {}  # by misconception, where and how
 
@@ -83,7 +79,7 @@ class QuorumPicture(LinkPicture):
         """With which fsync a majority of disks has an entry, and whether the leader knows that."""
         story, step, row = self.story, self.step, self.walk.row
         entry = self.on_disks(step) if row.vantage.startswith("wal:") else 0
-        if entry <= self.on_disks(step - 1) or entry <= self._before:
+        if entry <= self.on_disks(step - 1) or entry <= story.before:
             return ""
         leader, here = story.leader.at(step), row.vantage.partition(":")[2]
         have = sum(node.saved.at(step) >= entry for node in story.nodes.values())
@@ -107,8 +103,8 @@ class QuorumPicture(LinkPicture):
         step, story = self.step, self.story
         leader = story.leader.at(step)
         nodes = sorted(story.nodes.values(), key=lambda node: node.name != leader)
-        disks = [max(self._before, node.saved.at(step)) for node in nodes]
-        logs = [max(self._before, node.saved.at(step), node.last.at(step)) for node in nodes]
+        disks = [node.saved.at(step) for node in nodes]
+        logs = [max(node.saved.at(step), node.last.at(step)) for node in nodes]
         shown["at"] = commit = self._commit(step)
         shown["limit"] = upto = max(shown["limit"], belief.upto(disks, logs))
         if upto != commit:
@@ -126,12 +122,7 @@ class QuorumPicture(LinkPicture):
     def _commit(self, step: int) -> int:
         """The last entry that some replica knows to be committed."""
         known = (node.commit.at(step) for node in self.story.nodes.values())
-        return max(self._before, *known)
-
-    def _takes(self, row: Row) -> bool:
-        """Whether a replica of the queue takes entries into its log."""
-        here = row.queue == self.story.queue and "@" in row.vantage
-        return here and row.event == "append"
+        return max(self.story.before, *known)
 
     def of_frame(self, flight: Flight) -> Doc | None:
         """Where a frame flies; None for one that is not shown."""
@@ -305,7 +296,7 @@ class QuorumPicture(LinkPicture):
                     "id": BARS,
                     "style": "bars",
                     "unit": say("quorum.log"),
-                    "range": [self._before + 1, max(self._before + 1, most) + 1],
+                    "range": [self.story.before + 1, max(self.story.before + 1, most) + 1],
                     "majority": self.story.majority,
                     "ends": [{"id": name, "name": name, "role": ""} for name in names],
                 }
@@ -337,7 +328,6 @@ class QuorumPicture(LinkPicture):
         """Everything after the row taken last."""
         state = super().state()
         story, step = self.story, self.step
-        least = self._before
         cuts = {f"{a}-{b}" for a, b in story.cuts.at(step)}
         links = {
             f"{a}-{b}": {"cut": f"{a}-{b}" in cuts}
@@ -350,8 +340,8 @@ class QuorumPicture(LinkPicture):
                 BARS: {
                     "ends": {
                         name: [
-                            max(least, node.saved.at(step)),
-                            max(least, node.saved.at(step), node.last.at(step)),
+                            node.saved.at(step),
+                            max(node.saved.at(step), node.last.at(step)),
                         ]
                         for name, node in story.nodes.items()
                     },
@@ -386,7 +376,7 @@ class QuorumPicture(LinkPicture):
 
     def _disk(self, node: Node) -> Doc:
         step = self.step
-        saved = max(self._before, node.saved.at(step))
+        saved = node.saved.at(step)
         state: Doc = {"from": saved, "to": saved, "t0": None, "t1": None}
         fsync_us = node.fsync_us.at(step)
         if fsync_us is not None:

@@ -22,6 +22,7 @@ from workbench.trace.braking import held_by, links_of
 from workbench.trace.cut import cut_rows
 from workbench.trace.fold import Fold, Scope
 from workbench.trace.schema import AMQP_0_10, RECEIVED, SENT, Row
+from workbench.trace.sentences_hops import hop_sentence
 from workbench.views.scene import (
     MOST_ROWS,
     SceneMaker,
@@ -616,3 +617,19 @@ def test_a_branch_says_what_is_legal_after_its_act_and_was_not_before() -> None:
     told = [step["off"] for step in made.branch(1)["steps"] if "off" in step]
     assert made.strip(0).states[-1]["off"]["flow_arrives"]
     assert told[0]["flow_arrives"] is None
+
+
+def test_credit_below_zero_reads_alike_in_picture_and_words():
+    """A channel that hangs on to a queue goes below zero: `−8`, with the same minus everywhere."""
+    played = run("chain", "rmq4.3", {"credit": 8, "more_after": 4, "message_bytes": 0})
+    hung = played.act_each(
+        [("stall", {"queue": "slow"}), ("publish", {"queue": "slow", "count": 30})]
+    )
+    doc = scene(hung)
+    (steps,) = (branch["steps"] for branch in doc["branches"])
+    *_, last = resolved(doc)
+    assert "−8" in [hop["text"] for hop in last["hops"].values()]
+    *_, told = (step["in_words"] for step in steps if "in_words" in step)
+    assert "Channel 1 → queue slow: credit −8 of 8." in told
+    spent = [row for row in hung.rows if row.kind == "credit-spent"]
+    assert hop_sentence(spent[-1]).endswith("; −8 left")

@@ -8,7 +8,7 @@ from workbench.languages import has, phrase
 
 from .brakes import CREDIT_FLOW
 from .schema import Row
-from .words import visible
+from .words import number, visible
 
 say = partial(phrase, "steps_queue")
 
@@ -19,8 +19,8 @@ def process_words(name: str) -> str:
     if kind == "store" and which in ("persistent", "transient"):
         return say(f"process.{which}")
     known = kind and has("steps_queue", f"process.{kind}")
-    connection, _, number = map(visible, which.partition("/"))
-    named = {"name": visible(which), "connection": connection, "number": number}
+    connection, _, channel = map(visible, which.partition("/"))
+    named = {"name": visible(which), "connection": connection, "number": channel}
     return say(f"process.{kind}", **named) if known else visible(name)
 
 
@@ -45,7 +45,8 @@ def hop_sentence(row: Row) -> str | None:
         return say("hop.grants", who=who, credit=credit, to=process_words(row.kind))
     if row.event != "note":
         return None
-    left, following = (row.ledger or {}).get("hop_credit"), next_process(row)
+    counted, following = (row.ledger or {}).get("hop_credit"), next_process(row)
+    left = None if counted is None else number(counted)
     to = process_words(following) if following else say("process.next")
     match row.kind:
         case "credit-spent":

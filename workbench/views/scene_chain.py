@@ -21,6 +21,7 @@ from workbench.trace.braking import PublishingBraking
 from workbench.trace.fold import Scope
 from workbench.trace.schema import AMQP_0_9_1, AMQP_1_0, BROKER, CLIENT, RECEIVED, SENT, Row
 from workbench.trace.sentences_hops import next_process, process_words
+from workbench.trace.words import number as figure
 from workbench.trace.words import visible
 
 from .scene_link import RECEIVER, SENDER, LinkPicture, blocked_words, going, say
@@ -65,7 +66,7 @@ class Hop:
     def state(self, credit: int) -> Doc:
         """So many dots, and the number."""
         lit = -(-max(0, credit) * self.dots // self.initial)
-        return {"credit": min(lit, self.dots), "text": str(credit).replace("-", "−")}
+        return {"credit": min(lit, self.dots), "text": figure(credit)}
 
 
 @dataclass(slots=True)
@@ -582,7 +583,12 @@ class ChainPicture(LinkPicture):
     def words(self) -> str:
         """The whole state in words."""
         parts = [
-            say("chain-words.hop", hop=hop.name, credit=self._credit_of(hop), most=hop.initial)
+            say(
+                "chain-words.hop",
+                hop=hop.name,
+                credit=figure(self._credit_of(hop)),
+                most=hop.initial,
+            )
             for hop in self.hops.values()
         ]
         for name in self.nodes:

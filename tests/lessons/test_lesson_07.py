@@ -69,7 +69,7 @@ def test_a20_a_majority_of_disks_triggers_the_confirm(unequal):
     """With the disks named, and every other belief answered."""
     solution = solved(predict.trigger, unequal)
     assert solution.answer == said("trigger", "majority")
-    assert "n3, n1, n5 had told of it: 3 of 5" in solution.reason
+    assert "n3, n1 and n5 had told of it: 3 of 5" in solution.reason
     assert told(solution, said("trigger", "memory")).startswith("memory is enough")
     assert told(solution, said("trigger", "leader")).startswith("the leader alone decides")
     assert told(solution, said("trigger", "everybody")).startswith("every replica must have it")
@@ -90,7 +90,8 @@ def test_only_a_slow_majority_makes_a_confirm_slow(five, nodes, kind, answer):
     """The fastest majority decides, whether or not the leader is in it."""
     question = predict.slow_disks.question(five, nodes, 50)
     assert question.name == f"07/{kind}"
-    assert question.text.startswith(f"n1 leads. On {', '.join(nodes)} an fsync")
+    names = " and ".join(filter(None, (", ".join(nodes[:-1]), nodes[-1])))
+    assert question.text.startswith(f"n1 leads. On {names} an fsync")
     assert question.solve().answer == said("slow-disks", answer)
 
 

@@ -247,6 +247,12 @@ def race(n: int, fsync_us: int, send_us: int, virtual_us: int = 500_000) -> dict
 # -- what is asked
 
 
+def _listed(names: Sequence[str]) -> str:
+    """Several names in a sentence: `n1, n2 and n4`."""
+    *most, last = names
+    return say("and", most=", ".join(most), last=last) if most else last
+
+
 def _replicas(form: int) -> Run:
     return run("quorum", PRESET, {"replicas": "5" if form % 2 else "3"})
 
@@ -256,7 +262,7 @@ def trigger(run: Run) -> Found:
     """What has to be so before a message is confirmed?"""
     disks = Replicas(run.rows).nodes.values()
     times = [f"{measure.milliseconds(disk.fsync_us.now or 0):g}" for disk in disks]
-    yield {"count": len(times), "times": say("and", most=", ".join(times[:-1]), last=times[-1])}
+    yield {"count": len(times), "times": _listed(times)}
     branch = run.then("publish", count=1)
     story = Replicas(branch.rows)
     message = newest(story)
@@ -267,7 +273,7 @@ def trigger(run: Run) -> Found:
     committed, in_memory = (branch.rows[at - 1] for at in (step, _step_of(story, REPLICATED)))
     return facts(
         "everybody" if len(heard) == len(story.nodes) else answer,
-        disks=", ".join(heard),
+        disks=_listed(heard),
         heard=len(heard),
         nodes=len(story.nodes),
         majority=story.majority,
@@ -298,7 +304,7 @@ def slow_disks(run: Run, nodes: Sequence[str], fsync_ms: int) -> Found:
     few = "leader" if leader in nodes else "follower"
     yield {
         "leader": leader,
-        "names": ", ".join(nodes),
+        "names": _listed(nodes),
         "kind": "majority" if len(nodes) >= majority else few,
     }
     slow = slowed(run, nodes, fsync_ms).then("publish", count=1)
@@ -310,7 +316,7 @@ def slow_disks(run: Run, nodes: Sequence[str], fsync_ms: int) -> Found:
         "before" if about(took, before) else "slow",
         took=measure.milliseconds(took),
         before=measure.milliseconds(before),
-        heard=", ".join(on_disk_when(story, newest(story))),
+        heard=_listed(on_disk_when(story, newest(story))),
         majority=majority,
         wrong={"the slowest disk decides": "slow", "one disk is like another": "before"},
         beside=decided(slow, say("confirm"), slow.rows[newest(story).done[CONFIRMED] - 1]),

@@ -515,6 +515,14 @@ def test_a_path_may_stand_in_quotes_and_an_empty_one_is_told_what_to_do(capture)
         assert f"{capture.name} was read." in desk.line.value
 
 
+def test_of_a_path_that_leads_nowhere_it_is_told_where_it_was_looked_for(tmp_path, monkeypatch):
+    """A file that lies in another folder than the notebook is missed by its bare name."""
+    monkeypatch.chdir(tmp_path)
+    desk = CaptureDesk()
+    typed(desk, "my.pcap")
+    assert f"{tmp_path / 'my.pcap'}: No such file" in desk.line.value
+
+
 def test_what_a_capture_said_stays_in_a_saved_notebook(capture):
     """Its name and the headline, as an output beside the desk; nothing of what cannot be read."""
     kept = []

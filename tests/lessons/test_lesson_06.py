@@ -101,7 +101,7 @@ def test_a_cancel_hands_over_without_order_and_a_closed_channel_with_it():
     assert lines == [
         ("5 to 14, 0 to 4", "5", "lost"),
         ("0 to 14", "5", "kept"),
-        ("5 to 9", "0", "kept"),
+        ("5 to 14", "0", "kept"),
     ]
 
 

@@ -10,6 +10,7 @@ from typing import Any
 import ipywidgets as widgets
 from IPython.display import HTML, display
 
+from workbench.trace.words import visible
 from workbench.views.controls import on_enter, status
 from workbench.views.opening import stage_of
 from workbench.views.stills import Still
@@ -60,7 +61,11 @@ class CaptureDesk(Still, widgets.VBox):
             name = str(path).strip(QUOTES)
             if not name:
                 raise ValueError(say("capture.ask"))
-            self._show(Path(name).expanduser())
+            place = Path(name).expanduser()
+            if not place.exists():
+                # A bare name does not say in which folder it was looked for.
+                raise ValueError(say("capture.nowhere", place=visible(place.absolute(), 300)))
+            self._show(place)
 
     def _chosen(self, change: Any) -> None:
         from workbench.aside import aside

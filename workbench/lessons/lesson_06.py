@@ -510,7 +510,7 @@ def handover_table(prefetch: int = 5) -> Table:
             "messages": messages,
             "link_credit": prefetch,
         },
-    )
+    ).then("grant", consumer="b", link_credit=messages - prefetch)
     runs = {
         say("cancelled"): begun.then("leave").then("leave", way=CLOSE),
         say("closed"): begun.then("leave", way=CLOSE),

@@ -14,6 +14,7 @@ from workbench import presets
 from workbench.peers import proton_peer
 from workbench.scenarios import ActionError, run, share
 from workbench.scenarios.declare import ParameterError
+from workbench.scenarios.run import step_of
 from workbench.scenarios.share import ShareCodeError, open_code, share_code
 from workbench.trace.hash import trace_hash
 from workbench.trace.share import decode, encode
@@ -55,6 +56,17 @@ def test_without_a_cursor_it_opens_where_the_set_up_ends():
     assert open_code(share_code(played)).cursor == played.start_seq + 1
     with pytest.raises(ValueError, match=f"no step -1; legal: 0 to {len(played.rows)}"):
         share_code(played, -1)
+
+
+def test_the_steps_that_are_told_are_those_of_the_stage():
+    """Step 1 is where the set-up ends; the steps of the set-up have no number."""
+    played = example()
+    last = step_of(played.rows[-1])
+    told = open_code(share_code(played)).summary
+    assert f"with 3 actions, at step 1 of {last}." in told
+    assert f"at step {last} of {last}." in open_code(share_code(played, len(played.rows))).summary
+    for cursor in (0, played.start_seq):
+        assert "with 3 actions, in its set-up." in open_code(share_code(played, cursor)).summary
 
 
 ACTS = st.one_of(
@@ -160,7 +172,9 @@ def test_without_its_acts_the_rest_of_the_run_is_there():
     assert restored.same is False
     assert "not the one that was shared" in told(restored)
     assert "A hash tells that rows differ, not which" in told(restored)
-    assert f"there is no step 60 in this run; step {len(restored.run.rows)}" in told(restored)
+    begins, last = restored.run.start_seq, step_of(restored.run.rows[-1])
+    gone = f"there is no step {60 - begins} in this run; it opens at step {last} of"
+    assert gone in told(restored)
 
 
 def test_without_its_cursor_the_run_is_the_one_that_was_shared():

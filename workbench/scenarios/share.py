@@ -52,7 +52,7 @@ class Restored:
 
     Attributes:
         run: the run; None if the code does not tell enough for one.
-        cursor: the step that was looked at.
+        cursor: how many rows have passed at the step that was looked at.
         problems: one line for everything that is not as it was shared; none if all is.
         same: whether the trace hash is the same; None if there is none to compare with.
     """
@@ -71,8 +71,7 @@ class Restored:
             "restored.run",
             title=self.run.scenario.title,
             acts=len(self.run.actions),
-            step=self.cursor,
-            steps=len(self.run.rows),
+            where=_where(self.run, self.cursor),
         )
         return f"{text} {say('restored.same')}" if self.same else text
 
@@ -88,7 +87,7 @@ def share_code(run: Run, cursor: int | None = None) -> str:
 
     Args:
         run: a run of a scenario, with whatever was done in it.
-        cursor: the step to open it at, 0 to the number of rows; where its set-up ends if None.
+        cursor: how many rows have passed at the step to open it at; where its set-up ends if None.
 
     Raises:
         ShareCodeError: if it has too many acts for a short code; the text says what to do.
@@ -341,7 +340,7 @@ class _Restoring:
         if 0 <= cursor <= last:
             return cursor
         nearest = max(0, min(cursor, last))
-        self.note(say("cursor", step=cursor, taken=nearest))
+        self.note(say("cursor", step=_step(run, cursor), taken=_where(run, nearest)))
         return nearest
 
     def compare(self, run: Run) -> bool | None:
@@ -367,6 +366,19 @@ class _Restoring:
         hashes = {"now": now[:SHOWN_HASH], "then": shared.trace_hash[:SHOWN_HASH]}
         self.note(say("compared.another", because=because, **hashes))
         return False
+
+
+def _step(run: Run, passed: int) -> int:
+    """The number that the stage shows where so many rows have passed."""
+    return passed - run.start_seq
+
+
+def _where(run: Run, passed: int) -> str:
+    """That step in words; those of the set-up have no number on the stage."""
+    step = _step(run, passed)
+    if step < 1:
+        return say("restored.set-up")
+    return say("restored.step", step=step, steps=_step(run, len(run.rows)))
 
 
 def _size(value: Value) -> int:

@@ -1285,6 +1285,30 @@ def test_the_sequence_diagram_shows_what_has_happened_so_far(opened):
     assert page.get_by_text("to scale:").count() == 1
 
 
+def test_the_sequence_diagram_tells_the_time_of_the_timeline(opened):
+    """Both count from where the set-up ends; in the set-up it is 0."""
+    page = opened("credit")
+    page.get_by_role("button", name="Sequence diagram").click()
+    page.locator(".wst").focus()
+    for key in ("End", "Home"):
+        page.keyboard.press(key)
+        told = page.locator(".wst-now").inner_text().splitlines()[0]
+        assert page.locator(".wst-sheet svg text.b.mid").text_content() == told
+
+
+def test_the_share_code_goes_when_the_help_comes(opened):
+    """It lay over the help; and the help lay under it when it was opened first."""
+    page = opened("credit")
+    code = "{ type: 'code', text: 'WB1.x', own: [] }"
+    page.evaluate(f"stage.reply({code})")
+    assert page.locator(".wst-code").count() == 1
+    page.get_by_role("button", name="help").click()
+    assert page.locator(".wst-help").count() == 1
+    assert page.locator(".wst-code").count() == 0
+    page.evaluate(f"stage.reply({code})")
+    assert page.locator(".wst-help").count() == 0
+
+
 def test_keys_stay_with_the_stage_whatever_is_drawn_anew(opened):
     """A button that is moved, or a sheet that goes, keeps no key from the stage."""
     scene = scene_of("credit")

@@ -1146,7 +1146,7 @@ var TABS = [phrase("tab-sequence"), phrase("tab-bytes"), phrase("tab-log"), phra
 var ACTS = 4;
 var COLOURS = { message: "snd", permission: "flow", acknowledgement: "alt", write: "snd" };
 var SLOTS = 160;
-function sequence(view) {
+function sequence(view, zero) {
   const { scene, run, t } = view, width = view.W - 26, high = 236, left = 96, lanes = (scene.lifelines ?? scene.nodes.map((node) => node.id)).map((id) => scene.nodes.find((node) => node.id === id)).filter((node) => node !== void 0);
   const flights = run.frames.slice(0, 200).map((frame) => frame.path[frame.path.length - 1][0] - frame.path[0][0]).filter((time) => time > 0).sort((a, b) => a - b), usual = flights[flights.length >> 1] ?? 10;
   const span = usual * 4.6, from = Math.max(0, t - span * 0.74), per = (width - left - 12) / span, origin2 = Math.floor(from / span) * span, shift = per * (origin2 - from), X = (time) => left + per * (time - origin2), now = X(t) + shift, Y = (id) => 32 + lanes.findIndex((node) => node.id === id) * (180 / Math.max(1, lanes.length - 1));
@@ -1181,7 +1181,7 @@ function sequence(view) {
     lanes.map((node) => G({ key: node.id }, L(left - 6, Y(node.id), width, Y(node.id), "thin"), T(left - 14, Y(node.id) + 4, fit(node.name, left - 18, 12, 650), "end s12 b"))),
     G({ key: "drawn", "clip-path": `url(#${view.uid}clip)` }, G({ style: at(shift, 0) }, drawn, texts)),
     L(now, 16, now, high - 20, "k-ink w2"),
-    T(clamp(now, left, width - 30), 11, ms(t), "mid s11 b"),
+    T(clamp(now, left, width - 30), 11, ms(Math.max(0, t - zero)), "mid s11 b"),
     G({ key: "scale", style: at(width - 16 - step / span * (width - left - 12), high - 8) }, P(`M0 -4v8m0 -4h${step / span * (width - left - 12)}m0 -4v8`, "thin f-none"), T(-6, 4, phrase("to-scale", { ms: step }), "end s11 m"))
   );
 }
@@ -1782,6 +1782,7 @@ var Stage = class {
     }
     if (reply.type === "code") {
       this.code = { text: reply.text, own: reply.own, said: "" };
+      this.helps = false;
       this.draw();
       this.enter(this.el.querySelector(".wst-code textarea"));
       return;
@@ -1929,6 +1930,7 @@ var Stage = class {
       },
       help: () => {
         this.helps = !this.helps;
+        this.code = null;
       },
       theme: () => {
         chosen = this.el.dataset.theme === "dark" ? "light" : "dark";
@@ -2209,7 +2211,7 @@ var Stage = class {
   }
   sheet(view) {
     const { tab, scene, run } = this;
-    if (tab === 0) return sequence(view);
+    if (tab === 0) return sequence(view, this.zero);
     if (tab === 1) {
       const shown = run.frames.find((frame) => frame.id === (this.hover ?? run.steps[this.i]?.frame)) ?? view.flying[view.flying.length - 1]?.frame ?? [...run.frames].reverse().find((frame) => frame.path[0][0] <= this.t);
       return octets(shown, this.field);

@@ -351,6 +351,7 @@ export class Stage {
     if (reply.type === "done") { this.draw(); return; }
     if (reply.type === "code") {
       this.code = { text: reply.text, own: reply.own, said: "" };
+      this.helps = false;
       this.draw();
       this.enter(this.el.querySelector(".wst-code textarea"));
       return;
@@ -464,7 +465,7 @@ export class Stage {
     const question = this.scene.question, acts: Record<string, () => void> = {
       back: () => this.next(-1), on: () => this.next(1), mark: () => this.nextMark(), play: () => this.play(),
       tab: () => { this.tab = this.tab === Number(arg) ? null : Number(arg); this.told = ""; },
-      help: () => { this.helps = !this.helps; },
+      help: () => { this.helps = !this.helps; this.code = null; },
       theme: () => { chosen = this.el.dataset.theme === "dark" ? "light" : "dark"; this.theme(); },
       fold: () => { this.folded = !this.folded; if (this.folded && this.i < this.first) this.set(this.first); },
       branch: () => this.show(Number(arg)), step: () => { this.playing = false; this.set(Number(arg)); }, who: () => { this.who = arg; this.told = ""; },
@@ -655,7 +656,7 @@ export class Stage {
 
   private sheet(view: View) {
     const { tab, scene, run } = this;
-    if (tab === 0) return sequence(view);
+    if (tab === 0) return sequence(view, this.zero);
     if (tab === 1) {
       const shown = run.frames.find((frame) => frame.id === (this.hover ?? run.steps[this.i]?.frame)) ?? view.flying[view.flying.length - 1]?.frame ?? [...run.frames].reverse().find((frame) => frame.path[0][0] <= this.t);
       return octets(shown, this.field);

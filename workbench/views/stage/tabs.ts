@@ -14,7 +14,7 @@ const COLOURS: Record<Kind, string> = { message: "snd", permission: "flow", ackn
 const SLOTS = 160;
 
 /** Time to the right, to scale; what was not yet known at `t` is not drawn. */
-export function sequence(view: View): VNode {
+export function sequence(view: View, zero: number): VNode {
   const { scene, run, t } = view, width = view.W - 26, high = 236, left = 96, lanes = (scene.lifelines ?? scene.nodes.map((node) => node.id)).map((id) => scene.nodes.find((node) => node.id === id)).filter((node) => node !== undefined);
   const flights = run.frames.slice(0, 200).map((frame) => frame.path[frame.path.length - 1][0] - frame.path[0][0]).filter((time) => time > 0).sort((a, b) => a - b), usual = flights[flights.length >> 1] ?? 10;
   // What is drawn stands still on its paper, and the paper moves: a step changes what is new and one transform.
@@ -41,7 +41,7 @@ export function sequence(view: View): VNode {
   }
   return h("svg", { key: "sequence", width: "100%", height: high, viewBox: `0 0 ${width} ${high}`, role: "img", "aria-label": phrase("sequence") },
     h("defs", {}, h("clipPath", { id: `${view.uid}clip` }, R(left - 4, 0, width - left + 4, high))), lanes.map((node) => G({ key: node.id }, L(left - 6, Y(node.id), width, Y(node.id), "thin"), T(left - 14, Y(node.id) + 4, fit(node.name, left - 18, 12, 650), "end s12 b"))),
-    G({ key: "drawn", "clip-path": `url(#${view.uid}clip)` }, G({ style: at(shift, 0) }, drawn, texts)), L(now, 16, now, high - 20, "k-ink w2"), T(clamp(now, left, width - 30), 11, ms(t), "mid s11 b"),
+    G({ key: "drawn", "clip-path": `url(#${view.uid}clip)` }, G({ style: at(shift, 0) }, drawn, texts)), L(now, 16, now, high - 20, "k-ink w2"), T(clamp(now, left, width - 30), 11, ms(Math.max(0, t - zero)), "mid s11 b"),
     G({ key: "scale", style: at(width - 16 - step / span * (width - left - 12), high - 8) }, P(`M0 -4v8m0 -4h${step / span * (width - left - 12)}m0 -4v8`, "thin f-none"), T(-6, 4, phrase("to-scale", { ms: step }), "end s11 m")));
 }
 

@@ -107,6 +107,8 @@ def test_of_both_either_stops_and_both_must_be_below():
     [
         ({}, {"default_max_size": 2950001, **RATIOS}, (0, 0, 2360001, 2065000)),
         ({"qpid.max_count": 1000}, RATIOS, (800, 700, 0, 0)),
+        ({"qpid.max_count": 90}, RATIOS, (72, 62, 0, 0)),
+        ({"qpid.policy_type": "never", "qpid.max_count": 10}, RATIOS, (8, 7, 0, 0)),
         ({"qpid.max_size": 10000}, RATIOS, (0, 0, 8000, 7000)),
         ({"qpid.flow_stop_count": 35000, "qpid.flow_resume_count": 30000}, RATIOS,
          (35000, 30000, 0, 0)),
@@ -138,7 +140,7 @@ def test_thresholds_of_a_declaration(arguments, defaults, found):
         {"qpid.flow_stop_count": -1},
         {"qpid.flow_stop_count": True},
         {"qpid.flow_stop_count": "many"},
-        {"qpid.policy_type": "never"},
+        {"qpid.policy_type": "self-destruct"},
     ],
 )
 def test_thresholds_that_cannot_be_are_refused_in_words(arguments):
@@ -226,6 +228,14 @@ def test_beyond_the_maximum_a_message_is_refused():
     queue = queue_of(max_size=10)
     assert confirmed(put(queue, "a", 10)) == ["a"]
     assert confirmed(put(queue, "b", 1)) == []
+
+
+def test_a_ring_refuses_what_is_larger_than_it():
+    """Nothing is dropped for it."""
+    queue = queue_of(max_size=10, policy_type="ring")
+    assert confirmed(put(queue, "a", 10)) == ["a"]
+    assert put(queue, "no", 11) == [Rejected(publish="no", reason="resource-limit-exceeded")]
+    assert queue.ready == 1
 
 
 def test_a_ring_drops_its_oldest_and_holds_nothing():

@@ -9,7 +9,8 @@ counted from taking in to removing: a message that was handed out and not accept
 * While it is stopped a message that comes is taken in and its confirm is held. When the queue goes
   on, all that it holds are confirmed.
 * A held message that leaves the queue is confirmed at once, although the queue is still stopped.
-* A message with which the queue would hold more than its maximum is refused.
+* A message with which the queue would hold more than its maximum is refused, and by a ring one
+  that is larger than that alone (`LossyQueue.cpp`).
 
 How a message waits for several queues is `broker.unconfirmed`: it counts from the routing on, and
 each queue's confirm takes one off.
@@ -43,8 +44,7 @@ from .classic import NO_META, ClassicQueue
 MAX_COUNT, MAX_SIZE, POLICY = "qpid.max_count", "qpid.max_size", "qpid.policy_type"
 STOP_COUNT, RESUME_COUNT = "qpid.flow_stop_count", "qpid.flow_resume_count"
 STOP_SIZE, RESUME_SIZE = "qpid.flow_stop_size", "qpid.flow_resume_size"
-RING, REJECT = "ring", "reject"
-POLICIES = (REJECT, RING)
+RING, SELF_DESTRUCT = "ring", "self-destruct"
 RESOURCE_LIMIT = "resource-limit-exceeded"
 
 
@@ -108,13 +108,12 @@ class FlowThresholds:
             resume_percent: likewise.
 
         Raises:
-            QueueArgumentError: a value is no number, or resume lies above stop, or stop above max.
+            QueueArgumentError: a value is no number, or resume lies above stop, or stop above max,
+                or the queue is to delete itself.
         """
-        policy = arguments.get(POLICY, REJECT)
-        if policy not in POLICIES:
-            raise QueueArgumentError(
-                f"{POLICY} {policy!r} is unknown; legal: {', '.join(POLICIES)}"
-            )
+        policy = arguments.get(POLICY)  # an unknown one is read over, as in `QueueSettings::handle`
+        if policy == SELF_DESTRUCT:
+            raise QueueArgumentError(f"{POLICY} {policy!r} is not offered; legal: none, {RING}")
         max_count = _number(arguments, MAX_COUNT, 0)
         max_size = _number(arguments, MAX_SIZE, default_max_size)
         if policy == RING:
@@ -124,9 +123,10 @@ class FlowThresholds:
             ("count", max_count, STOP_COUNT, RESUME_COUNT),
             ("size", max_size, STOP_SIZE, RESUME_SIZE),
         ):
-            # As Qpid C++ rounds: stop to the nearest number, resume down.
-            stop = _number(arguments, stop_name, (most * stop_percent + 50) // 100)
-            resume = _number(arguments, resume_name, most * resume_percent // 100)
+            # As Qpid C++ rounds: stop to the nearest number, resume down, in its floating point:
+            # of 90 it takes 70 per cent to be 62.
+            stop = _number(arguments, stop_name, int(most * (stop_percent / 100) + 0.5))
+            resume = _number(arguments, resume_name, int(most * (resume_percent / 100)))
             if stop and resume > stop:
                 raise QueueArgumentError(
                     f"{resume_name} {resume} lies above {stop_name} {stop}; legal: 0 to {stop}"
@@ -308,7 +308,8 @@ class QpidQueue(ClassicQueue):
         if isinstance(command, Enqueue):
             size = command.message.size
             limits = flow.thresholds
-            if not limits.ring and limits.full(flow.count + 1, flow.size + size):
+            held = (0, 0) if limits.ring else (flow.count, flow.size)  # a ring makes room
+            if limits.full(held[0] + 1, held[1] + size):
                 return None, [Rejected(publish=command.publish, reason=RESOURCE_LIMIT)]
         reply, effects = super().apply(command, meta)
         if isinstance(command, Settle):

@@ -172,7 +172,6 @@ class RabbitMq384(RabbitMq40):
     stream_nack: bool = other(
         False, "rabbit_stream_queue.erl:settle, 3.9 to 3.12: the first streams"
     )
-    flow_shown_us: int = other(5_000_000, "rabbit_reader.erl: 5 s")
     queue_sync_us: int = other(200_000, "rabbit_amqqueue_process.erl: SYNC_INTERVAL")
     paging_ratio: float = other(0.5, "RabbitMQ vm_memory_high_watermark_paging_ratio: 0.5 in 3.x")
     quorum_delivery_limit: int = other(
@@ -211,6 +210,7 @@ class RabbitMq355(RabbitMq383):
     store_regrant_after: int = other(
         500, "RabbitMQ msg_store_credit_disc_bound, {2000, 500} in 3.5.5"
     )
+    flow_shown_us: int = other(5_000_000, "rabbit_reader.erl:i(state), 3.5.5: 5 s")
     paging_most: int = other(0, "rabbit_variable_queue.erl:reduce_memory_use, 3.5.5: no bound")
     store_io_batch: int = other(2048, "RabbitMQ msg_store_io_batch_size: 2048 in 3.5.5")
     strips_names: bool = other(False, "rabbit_channel.erl, 3.5.5")

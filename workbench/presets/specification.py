@@ -230,8 +230,10 @@ class Preset:
     flow_shown_us: int = _number(
         0,
         unit="us",
-        source="measured: 4.3.6 shows `running` again within 20 ms; rabbit_reader.erl has 5 s",
-        doc="how long a connection that credit had stopped is still shown in `flow`",
+        source="measured: 4.3.6 shows `running` again within 20 ms; the 5 s of rabbit_reader.erl"
+        " say nothing since 3.7, which asks besides whether credit stops it still",
+        doc="how long a connection is shown in `flow` from when credit has stopped it, however soon"
+        " it goes on",
     )
     client_publish_us: int = _number(
         0,

@@ -35,7 +35,7 @@ class Throttle:
     Args:
         owner: whom it tells.
         now_us: gives the time.
-        shown_us: how long after it was blocked by credit a connection is still shown in flow.
+        shown_us: how long a connection is shown in flow from when credit has stopped its reader.
 
     Attributes:
         stops: how often the reader has stopped.
@@ -49,7 +49,7 @@ class Throttle:
         self._published = False  # since a cause came
         self._stopped = False
         self._told = False
-        self._flow_ended_us = NEVER
+        self._by_flow_us = NEVER  # when credit stopped it last, and no alarm came while it did
         self.stops = 0
 
     @property
@@ -60,7 +60,7 @@ class Throttle:
     @property
     def state(self) -> str:
         """`running`, `blocking`, `blocked` or `flow`, as an operator is shown it."""
-        recently = self._now_us() - self._flow_ended_us < self._shown_us
+        recently = self._now_us() - self._by_flow_us < self._shown_us
         if not self._resources and (FLOW in self._causes or recently):
             return FLOW
         if self._stopped:
@@ -73,7 +73,6 @@ class Throttle:
             self._causes[FLOW] = None
         else:
             self._causes.pop(FLOW, None)
-            self._flow_ended_us = self._now_us()
         self._control()
 
     def alarms(self, resources: list[str]) -> None:
@@ -102,6 +101,10 @@ class Throttle:
         elif self._told and not alarm:
             self._told = False
             self._owner.tell_unblocked()
+        if stop and alarm:
+            self._by_flow_us = NEVER
+        elif stop and not self._stopped:
+            self._by_flow_us = self._now_us()
         if stop is not self._stopped:
             self._stopped = stop
             self.stops += stop

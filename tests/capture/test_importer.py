@@ -261,6 +261,22 @@ def test_a_segment_lost_inside_a_payload_costs_that_payload_alone(folder):
     assert [row.raw for row in result.rows].count(None) == 1
 
 
+def test_a_lost_segment_changes_no_row_of_other_connections_nor_their_order(folder):
+    """They wait until it is known for lost, so that no row is told at a later time than its own."""
+    the_plan = plan(3)
+    want = clean(folder, the_plan, frame_by_frame=True)
+    tape, groups = record(the_plan, frame_by_frame=True)
+    lost = groups[len(groups) // 2][0]
+    packets = [packet for n, packet in enumerate(tape.packets) if n != lost]
+    rows = import_capture(tape.write(folder / "lost.pcapng", packets)).rows
+    (name,) = {row.connection for row in rows if row.event == "gap"}
+    assert [row.t_raw_us for row in rows] == sorted(row.t_raw_us for row in rows)
+    others = [
+        [(row.t_us, row.raw) for row in its if row.connection != name] for its in (rows, want)
+    ]
+    assert others[0] == others[1] != []
+
+
 def test_time_is_the_running_maximum_of_the_packet_clock(folder):
     """A clock that steps back shows in t_raw_us; t_us never decreases."""
     tape, _ = record(plan())

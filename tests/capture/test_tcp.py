@@ -106,6 +106,20 @@ def test_an_acknowledgement_of_unseen_octets_shows_a_hole():
     assert [(p.gap, p.data) for p in reassembler.finish()] == [(1, b""), (0, b"answer"), (0, b"B")]
 
 
+def test_a_gap_has_the_time_of_what_showed_it_first():
+    """What was acknowledged at 3 was missing then, whenever the next octets come."""
+    reassembler = Reassembler()
+    talk, back = Talk(reassembler), Talk(reassembler, 500, BROKER, CLIENT)
+    talk.feed(-1, b"", SYN)
+    back.packets = 2
+    back.feed(0, b"answer", ack=101)
+    talk.packets = 8
+    talk.feed(1, b"B")
+    assert [(p.gap, p.data, p.t_us) for p in reassembler.finish()] == [
+        (1, b"", 3), (0, b"answer", 3), (0, b"B", 9)
+    ]  # fmt: skip
+
+
 def test_an_acknowledgement_that_came_before_its_octets_is_no_loss():
     """A capture may record the two directions out of step."""
     reassembler = Reassembler()
@@ -113,7 +127,58 @@ def test_an_acknowledgement_that_came_before_its_octets_is_no_loss():
     talk.feed(-1, b"", SYN)
     back.feed(-1, b"", SYN | ACK, ack=100)
     assert back.feed(0, b"answer", ack=101) == []
-    assert [(p.gap, p.data) for p in talk.feed(0, b"A")] == [(0, b"answer"), (0, b"A")]
+    pieces = talk.feed(0, b"A")
+    assert [(p.gap, p.data) for p in pieces] == [(0, b"A"), (0, b"answer")]
+    assert [p.t_us for p in pieces] == [2, 2]  # who acknowledges octets has them
+
+
+def test_two_segments_behind_their_acknowledgement_are_both_put_before_it():
+    """One acknowledgement speaks of many segments [RFC 9293, 3.4]."""
+    reassembler = Reassembler()
+    talk, back = Talk(reassembler), Talk(reassembler, 500, BROKER, CLIENT)
+    talk.feed(-1, b"", SYN)
+    back.feed(-1, b"", SYN | ACK, ack=100)
+    assert back.feed(0, b"answer", ack=102) == []
+    assert talk.feed(0, b"A") == []
+    assert octets(talk.feed(1, b"B")) == b"ABanswer"
+
+
+def other(reassembler: Reassembler, packets: int) -> Talk:
+    """Another connection, seen from this packet on."""
+    return Talk(reassembler, 900, b"\x0a\0\0\7\x9c\x40", BROKER, packets)
+
+
+def test_a_hole_stops_other_connections_too():
+    """What waits behind it is of an earlier time than what they bring."""
+    reassembler = Reassembler()
+    talk = Talk(reassembler)
+    talk.feed(-1, b"", SYN)
+    assert talk.feed(1, b"B") == []
+    later = other(reassembler, 2)
+    assert later.feed(0, b"later") == []
+    talk.packets = 3
+    pieces = [*talk.feed(0, b"A"), *later.feed(5, b"!")]
+    assert [(p.data, p.t_us) for p in pieces] == [(b"later", 3), (b"A", 4), (b"B", 4), (b"!", 4)]
+
+
+@pytest.mark.parametrize("acknowledged", [True, False])
+def test_other_connections_wait_no_longer_than_the_limit_allows(acknowledged):
+    """An acknowledged hole is lost by then; one that may still be filled is passed by."""
+    reassembler = Reassembler(buffer_limit=1000)
+    talk, back = Talk(reassembler), Talk(reassembler, 500, BROKER, CLIENT)
+    talk.feed(-1, b"", SYN)
+    talk.feed(1, b"B")
+    if acknowledged:
+        back.packets = 2
+        back.feed(0, b"", ack=102)
+    later = other(reassembler, 3)
+    found = [later.feed(100 * n, b"x" * 100) for n in range(11)]
+    assert [len(pieces) > 0 for pieces in found] == [False] * 10 + [True]
+    assert [(p.gap, p.data[:1]) for p in found[-1]] == [
+        *([(1, b""), (0, b"B")] if acknowledged else []), *[(0, b"x")] * 11
+    ]  # fmt: skip
+    talk.packets = 20
+    assert octets(talk.feed(0, b"A")) == (b"" if acknowledged else b"AB")
 
 
 def test_the_fin_is_no_lost_octet():
@@ -190,6 +255,16 @@ def test_a_new_syn_on_the_same_ports_is_a_new_connection():
     assert [c.number for c in reassembler.conversations] == [1, 2]
     assert piece.direction.conversation.number == 2
     assert [one.ended for one in reassembler.conversations] == [True, False]
+
+
+def test_a_syn_behind_its_first_octets_is_the_same_connection():
+    """A capture may have them in another order; the sequence numbers tell."""
+    talk = Talk(Reassembler())
+    assert octets(talk.feed(0, b"AB")) == b"AB"
+    talk.feed(-1, b"", SYN)
+    assert octets(talk.feed(2, b"C")) == b"C"
+    (one,) = talk.reassembler.conversations
+    assert (one.opened_by, one.directions[0].from_start) == (CLIENT, True)
 
 
 def test_a_repeated_syn_is_the_same_connection():

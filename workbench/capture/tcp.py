@@ -9,7 +9,9 @@ The rules of this file:
   the connection did not bring it, or more than `buffer_limit` octets wait because of it, or the
   capture ended. Then the hole is handed on as a gap.
 * While one direction has a hole the other waits too: what it says may answer what is missing,
-  and a gap has to stand before it.
+  and a gap has to stand before it. So do all other connections, for what waits is of an earlier
+  time than what they bring: else one lost packet would look like a clock that went back.
+* Octets that come behind their acknowledgement were there before it, and stand there.
 * A SYN with another initial number is another connection, whatever its ports were before.
 * A direction whose first packet is no SYN begins wherever its first segment begins.
 * An end that has no room says so by a window of 0 [RFC 9293, 3.8.6]. It has room again when it says
@@ -22,7 +24,10 @@ AMQP's own; stream offsets are plain integers from 0.
 from __future__ import annotations
 
 from bisect import insort
+from collections.abc import Iterable
 from dataclasses import dataclass, field
+from heapq import heappop, heappush
+from math import inf
 from operator import attrgetter
 from typing import NamedTuple
 from zlib import crc32
@@ -43,7 +48,7 @@ MAX_UNSEEN = 16 * 1024 * 1024
 """An acknowledgement further ahead than this is not believed."""
 
 MAX_WAITING = 8192
-"""Segments held per direction behind a hole, whatever their size."""
+"""Segments held per direction behind a hole, whatever their size; and of other connections."""
 
 
 class StreamSegment(NamedTuple):
@@ -114,6 +119,12 @@ class Direction:
     without_room: list[tuple[int, int]] = field(default_factory=list)
     without_room_since: int | None = None
 
+    @property
+    def proved(self) -> bool:
+        """Its first hole is acknowledged."""
+        acks, waiting = self.acks, self.waiting
+        return bool(acks) and (not waiting or acks[-1][0] >= waiting[0].offset)
+
     def room(self, t_us: int, *, there: bool) -> None:
         """It has some, or none, from now on."""
         if there and self.without_room_since is not None:
@@ -158,6 +169,11 @@ class Conversation:
         """A direction has a hole that may still be filled."""
         return any(side.waiting or side.acks for side in self.directions)
 
+    @property
+    def lost(self) -> bool:
+        """A hole of it is acknowledged: what is missing will hardly come."""
+        return any(side.proved for side in self.directions)
+
     def other(self, direction: Direction) -> Direction:
         """The opposite direction."""
         first, second = self.directions
@@ -178,9 +194,14 @@ class Reassembler:
         self.conversations: list[Conversation] = []
         self._buffer_limit = buffer_limit
         self._current: dict[bytes, Direction] = {}
+        # Connections with a hole, each with the packet that showed it, and what waits for them.
+        self._holes: dict[Conversation, int] = {}
+        self._behind: list[tuple[float, int, StreamSegment]] = []
+        self._behind_octets = 0
+        self._put = 0
 
     def feed(self, segment: Segment, t_us: int, packet: int) -> list[StreamSegment]:
-        """What can be read now that this segment has come, in stream order per direction."""
+        """What can be read now that this segment has come, in order of `place`."""
         source, destination, seq, ack, flags, payload, missing, window = segment
         direction = self._current.get(source + destination)
         ready: list[StreamSegment] = []
@@ -200,9 +221,9 @@ class Reassembler:
         had = direction.octets
         if payload or missing:
             if seq == direction.next_seq and not direction.waiting:
-                # Either this is what was acknowledged early, or the acknowledgement was wrong.
-                direction.acks.clear()
-                self._take(direction, t_us, payload, missing, packet, ready)
+                since_us, place = _there(direction, t_us, packet)
+                self._take(direction, since_us, payload, missing, place, ready)
+                _forget(direction)
             else:
                 self._place(direction, seq, t_us, payload, missing, packet, ready)
         first, second = conversation.directions
@@ -221,14 +242,47 @@ class Reassembler:
         if flags & (FIN | RST) and conversation.ended_by is None:
             conversation.ended_by = source, t_us
         if first.waiting or second.waiting or conversation.held or first.acks or second.acks:
-            return self._hold(conversation, ready)
+            ready = self._hold(conversation, ready)
+            if conversation.incomplete:
+                self._holes.setdefault(conversation, packet)
+                return self._in_turn(ready)
+        if self._holes or self._behind:
+            self._holes.pop(conversation, None)
+            return self._in_turn(ready)
         return ready
 
     def finish(self) -> list[StreamSegment]:
         """The capture is over: hands on what waited behind holes, as gaps."""
-        ready = [one for conversation in self.conversations for one in self._flush(conversation)]
-        ready.sort(key=attrgetter("place"))
-        return ready
+        for conversation in self.conversations:
+            self._wait(self._flush(conversation))
+        return self._in_turn([])
+
+    def _wait(self, ready: Iterable[StreamSegment]) -> None:
+        for one in ready:
+            self._put += 1
+            self._behind_octets += len(one.data)
+            heappush(self._behind, (one.place, self._put, one))
+
+    def _in_turn(self, ready: Iterable[StreamSegment]) -> list[StreamSegment]:
+        """Keeps what lies behind the first hole of any connection; gives what lies before it."""
+        self._wait(ready)
+        passed = False
+        while (
+            self._holes
+            and not passed
+            and (self._behind_octets > self._buffer_limit or len(self._behind) > MAX_WAITING)
+        ):
+            first = next(iter(self._holes))
+            if first.lost:
+                self._wait(self._flush(first))
+            else:
+                passed = True  # what is late may still come, and the others have waited enough
+        bound = inf if passed or not self._holes else next(iter(self._holes.values())) - 0.5
+        found = []
+        while self._behind and self._behind[0][0] < bound:
+            found.append(heappop(self._behind)[2])
+            self._behind_octets -= len(found[-1].data)
+        return found
 
     def _hold(self, conversation: Conversation, ready: list[StreamSegment]) -> list[StreamSegment]:
         """Keeps both directions back while there is a hole in one of them."""
@@ -259,7 +313,8 @@ class Reassembler:
         if direction.initial is None:
             direction.initial = seq
             direction.from_start = True
-            direction.next_seq = serial.add(seq, 1)
+            if direction.next_seq is None:
+                direction.next_seq = serial.add(seq, 1)
         if conversation.opened_by is None:
             other = conversation.other(direction).source
             conversation.opened_by = other if flags & ACK else direction.source
@@ -323,9 +378,10 @@ class Reassembler:
             direction.duplicates += 1
             missing = min(missing, len(payload) + missing + distance)
             payload = payload[-distance:]
-        self._take(direction, t_us, payload, missing, packet, ready)
-        self._drain(direction, t_us, packet, ready)
-        direction.acks = [ack for ack in direction.acks if ack[0] > direction.next_offset]
+        t_us, place = _there(direction, t_us, packet)
+        self._take(direction, t_us, payload, missing, place, ready)
+        self._drain(direction, t_us, place, ready)
+        _forget(direction)
 
     def _drain(
         self, direction: Direction, t_us: int, place: float, ready: list[StreamSegment]
@@ -360,9 +416,8 @@ class Reassembler:
             acks.append((offset, packet, t_us))
 
     def _lose_patience(self, direction: Direction) -> None:
-        conversation = direction.conversation
-        waiting, acks = direction.waiting, direction.acks
-        proved = acks and (not waiting or acks[-1][0] >= waiting[0].offset)
+        conversation, waiting = direction.conversation, direction.waiting
+        proved = direction.proved
         if proved:
             direction.patience -= 1
         if (
@@ -382,7 +437,7 @@ class Reassembler:
             end, t_us, packet = item.offset, item.t_us, item.packet
             if acks:
                 # Acknowledged before a segment behind it came: it was missing already then.
-                packet = min(packet, acks[0][1])
+                packet, t_us = min((packet, t_us), acks[0][1:])
         elif acks:
             end, packet, t_us = acks[-1][0], acks[0][1], acks[0][2]
         else:
@@ -400,19 +455,41 @@ class Reassembler:
         direction.next_seq = serial.add(direction.next_seq, hole)
         ready.append(StreamSegment(direction, t_us, b"", hole, place))
         self._drain(direction, t_us, place, ready)
-        direction.acks = [ack for ack in acks if ack[0] > direction.next_offset]
+        _forget(direction)
 
     def _flush(self, conversation: Conversation) -> list[StreamSegment]:
         for direction in conversation.directions:
             while direction.waiting or direction.acks:
                 self._give_up(direction)
+        self._holes.pop(conversation, None)
         return self._release(conversation)
+
+
+def _there(direction: Direction, t_us: int, packet: int) -> tuple[int, float]:
+    """When the next octets of a direction were there, and their place among the others.
+
+    They come with this packet. An acknowledgement of theirs that came sooner proves that the other
+    end had them by then: the capture has the packets in another order.
+    """
+    if not direction.acks:
+        return t_us, packet
+    _, acknowledged, acknowledged_us = direction.acks[0]
+    return min(t_us, acknowledged_us), max(acknowledged - 0.5, direction.last_place)
+
+
+def _forget(direction: Direction) -> None:
+    """Leaves out the acknowledgements of octets that have come; what came is not yet lost."""
+    if direction.acks:
+        direction.acks = [ack for ack in direction.acks if ack[0] > direction.next_offset]
+        direction.patience = PATIENCE
 
 
 def _is_new(direction: Direction, seq: int) -> bool:
     """Whether a SYN opens another connection on the same pair of addresses and ports."""
     if direction.initial is None:
-        # No SYN of this end yet: the answering SYN of an opening connection, or a reuse of the
-        # ports of one that was caught in the middle.
-        return direction.next_seq is not None and direction.octets > 0
+        # No SYN of this end yet: the answering SYN of an opening connection, one that the capture
+        # has too late, or a reuse of the ports of one that was caught in the middle.
+        if direction.next_seq is None or not direction.octets:
+            return False
+        return serial.add(seq, 1 + direction.next_offset) != direction.next_seq
     return direction.initial != seq

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
 __all__ = [
-    "CHUNK", "DEAL", "UNIT", "Chunks", "chunk_of", "dealt", "in_cells", "task_of", "unit",
+    "CHUNK", "DEAL", "UNIT", "Chunks", "chunk_of", "dealt", "in_cells", "unit",
 ]  # fmt: skip
 
 CHUNK, DEAL, UNIT = "chunk", "deal", "unit"

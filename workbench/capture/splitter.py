@@ -15,7 +15,6 @@ The rules of this file:
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
@@ -76,7 +75,7 @@ class FrameSplitter:
     header_size: ClassVar[int]
     start: ClassVar[re.Pattern[bytes]]
     at_end: ClassVar[int]
-    header: ClassVar[Callable[[int, int, int, int], Any]]
+    header: ClassVar[type[Any]]
 
     from_start: bool
     trusted: bool = False

@@ -36,7 +36,7 @@ from .asking import PLAIN, SPARK
 from .console import DONE, WRONG_USAGE, CommandError, one_line, say
 from .places import is_capture, show_command
 
-__all__ = ["Follower", "follow"]
+__all__ = ["Follower"]
 
 QUESTIONS = {
     "stalls": "stalls", "throughput": "rates", "latency": "answers", "prefetch": "prefetch",

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "AROUND", "MANY_LINES", "Cut", "Earlier", "Following", "StepError", "cut", "cut_rows",
-    "pieces_of", "place_of", "run_of",
+    "pieces_of", "run_of",
 ]  # fmt: skip
 
 AROUND = 200

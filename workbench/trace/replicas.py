@@ -10,7 +10,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections import deque
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import InitVar, dataclass, field
 from typing import Generic, NamedTuple, TypeVar
 
 from .schema import Row
@@ -93,6 +93,9 @@ class Message:
 class Node:
     """One node with its replica and its write-ahead log.
 
+    Args:
+        before: the entries up to here were on its disk, committed and applied, from the beginning.
+
     Attributes:
         role: one of `ROLES`.
         term: that it was last heard to be in; 0 if not told.
@@ -103,10 +106,11 @@ class Node:
     """
 
     name: str
-    last: Timeline[int]
-    commit: Timeline[int]
-    applied: Timeline[int]
-    saved: Timeline[int]
+    before: InitVar[int]
+    last: Timeline[int] = field(init=False)
+    commit: Timeline[int] = field(init=False)
+    applied: Timeline[int] = field(init=False)
+    saved: Timeline[int] = field(init=False)
     role: Timeline[str] = field(default_factory=lambda: Timeline(UNTOLD))
     term: Timeline[int] = field(default_factory=lambda: Timeline(0))
     waiting: Timeline[int] = field(default_factory=lambda: Timeline(0))
@@ -116,6 +120,9 @@ class Node:
     _disk: dict[int, _Entry] = field(default_factory=dict)
     _queued: deque[_Entry] = field(default_factory=deque)
     _batch: list[_Entry] = field(default_factory=list)
+
+    def __post_init__(self, before: int) -> None:
+        self.last, self.commit, self.applied, self.saved = (Timeline(before) for _ in range(4))
 
 
 class Replicas:
@@ -146,8 +153,7 @@ class Replicas:
         taken = (int(row.extra["first"]) for row in self.rows if self._takes(row))
         self.before = min(taken, default=1) - 1
         self.nodes = {
-            name: Node(name, *(Timeline(self.before) for _ in range(4)))
-            for name in _node_names(self.rows, self.queue, nodes)
+            name: Node(name, self.before) for name in _node_names(self.rows, self.queue, nodes)
         }
         self.messages: dict[int, Message] = {}
         self.leader: Timeline[str] = Timeline("")

@@ -225,6 +225,16 @@ def test_damage_in_the_middle_of_a_file_is_one_line(tmp_path):
     assert "\n" not in str(caught.value)
 
 
+def test_a_column_whose_name_is_no_text_is_one_line(tmp_path):
+    """Damage at a file's end, where Arrow looks first."""
+    path = tmp_path / "t.parquet"
+    files.write(path, race())
+    path.write_bytes(path.read_bytes().replace(b"vantage", b"\xf7antage"))
+    with pytest.raises(TraceFileError, match="cannot be read") as caught:
+        files.read(path)
+    assert "\n" not in str(caught.value)
+
+
 def test_another_schema_is_refused_naming_what_is_missing_and_what_has_another_type(tmp_path):
     """The reader of the line knows what to look for."""
     path = tmp_path / "t.parquet"

@@ -446,7 +446,7 @@ def open_file(file: Path) -> Any:
         parquet = pq.ParquetFile(pa.OSFile(os.fsencode(file)))
     except pa.ArrowInvalid as error:
         raise TraceFileError(f"{file}: is not a Parquet file, or only a part of one") from error
-    except (pa.ArrowException, OSError) as error:
+    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:  # the latter of a name
         raise TraceFileError(f"{file}: cannot be read: {reason(error)}") from error
     try:
         words = misfit(parquet.schema_arrow)

@@ -362,16 +362,23 @@ def test_a_folder_or_a_checkpoint_that_is_none_is_told(rows, tmp_path):
     follower(folder).poll()
     good = json.loads(state.read_text(encoding="utf-8"))
     for text in (
-        "nothing", "{}", '{"version": 5}', json.dumps(good | {"fold": {}}),
+        "nothing", "{}", '{"version": 6}', json.dumps(good | {"fold": {}}),
         json.dumps(good | {"octets": good["octets"] | {"stalls": 10**9}}),
+        json.dumps(good | {"read": {}}),
     ):  # fmt: skip
         state.write_text(text, encoding="utf-8")
         with pytest.raises(TraceFileError, match=r"state.json: is damaged"):
             follower(folder)
     state.write_text(json.dumps(good | {"version": 3}), encoding="utf-8")
-    with pytest.raises(TraceFileError, match="of version 3, and this is version 5"):
+    with pytest.raises(TraceFileError, match="of version 3, and this is version 6"):
         follower(folder)
     state.write_text(json.dumps(good), encoding="utf-8")
+    answers = max(state.parent.glob("*.jsonl"), key=lambda file: file.stat().st_size)
+    whole = answers.read_bytes()
+    answers.write_bytes(whole.replace(b":", b";", 1))
+    with pytest.raises(TraceFileError, match=r"state.json: is damaged"):
+        follower(folder)
+    answers.write_bytes(whole)
     with pytest.raises(TraceFileError, match=r"follows .*/live; begin with another checkpoint"):
         Follower(folder_made(tmp_path / "other"), beside(folder))
 

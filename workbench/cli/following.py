@@ -19,6 +19,7 @@ import os
 import re
 import sys
 import time
+import zlib
 from collections.abc import Iterable, Iterator
 from itertools import islice
 from pathlib import Path
@@ -51,7 +52,7 @@ LEAST_OCTETS = 24
 """Of a capture's own header; until it is there nothing can be told."""
 KNOWN_OCTETS = 4_096
 """By so many octets at its beginning a capture is known again."""
-VERSION = 5
+VERSION = 6
 _NUMBERED = re.compile(r"(.*?)-(\d+)")
 _Read = dict[str, list[int]]
 _Place = tuple[Any, ...]
@@ -277,6 +278,7 @@ class _Kept:
         self._state = place / "state.json"
         self._answers = {name: place / f"{name}.jsonl" for name in QUESTIONS.values()}
         self._octets = dict.fromkeys(self._answers, 0)
+        self._checks = dict.fromkeys(self._answers, 0)
         self._source = str(source.resolve())
 
     def restored(self, fold: LiveFold) -> _Read:
@@ -287,11 +289,12 @@ class _Kept:
             state = json.loads(self._state.read_text(encoding="utf-8"))
             version, source = state["version"], state["source"]
             if (version, source) == (VERSION, self._source):
+                if state.pop("check") != zlib.crc32(json.dumps(state).encode()):
+                    raise ValueError("it was altered")
                 fold.restore(state["fold"])
-                self._octets = {name: int(state["octets"][name]) for name in self._answers}
-                for name, file in self._answers.items():
-                    if self._octets[name] > (file.stat().st_size if file.exists() else 0):
-                        raise ValueError("answers are missing")
+                self._octets, self._checks = state["octets"], state["checks"]
+                if self._checks != {name: zlib.crc32(self._kept(name)) for name in self._answers}:
+                    raise ValueError("answers are missing, or were altered")
                 read: _Read = dict(state["read"])
         except (ValueError, TypeError, KeyError, AttributeError, OSError):
             raise TraceFileError(
@@ -316,11 +319,14 @@ class _Kept:
                     file.truncate(self._octets[name])  # what a killed process had begun to write
                     file.write(text)
                 self._octets[name] += len(text)
+                self._checks[name] = zlib.crc32(text, self._checks[name])
             state = {
                 "version": VERSION, "source": self._source, "read": read, "octets": self._octets,
-                "fold": fold.kept(),
+                "checks": self._checks, "fold": fold.kept(),
             }  # fmt: skip
-            part.write_text(json.dumps(state), encoding="utf-8")
+            told = json.dumps(state)
+            check = zlib.crc32(told.encode())
+            part.write_text(f'{told[:-1]}, "check": {check}}}', encoding="utf-8")
             part.replace(self._state)
         except OSError as error:
             raise TraceFileError(f"{self._state}: cannot write there: {error.strerror}") from None
@@ -329,10 +335,13 @@ class _Kept:
 
     def past(self, question: str) -> list[dict[str, Any]]:
         """The answers that were kept."""
+        return [json.loads(line) for line in self._kept(question).splitlines()]
+
+    def _kept(self, question: str) -> bytes:
         if not self._octets[question]:
-            return []
+            return b""
         with self._answers[question].open("rb") as file:
-            return [json.loads(line) for line in file.read(self._octets[question]).splitlines()]
+            return file.read(self._octets[question])
 
 
 def _files(folder: Path) -> Iterator[tuple[str, int, Path]]:

@@ -90,7 +90,7 @@ def test_commands_are_completed_when_the_receiver_says_so(pair):
         pair.peer.complete(number)
     pair.session.flush()
     pair.pump()
-    (told,) = pair.client.of(CommandsCompleted)
+    (told,) = [event for event in pair.client.of(CommandsCompleted) if event.ranges]
     sent = pair.session.sent - 6
     assert told.ranges == ((sent, sent + 2), (sent + 4, sent + 4))
     assert list(pair.session.sent_incomplete) == [(sent + 3, sent + 3), (sent + 5, sent + 5)]
@@ -128,20 +128,27 @@ def test_a_sync_is_held_until_earlier_commands_complete(pair):
 
 
 def test_a_sync_with_nothing_before_it_completes_at_once(pair):
-    """It is told without being asked."""
+    """It is told if it asks for that, or is asked for: it had not to wait."""
     pair.session.send(c.ExecutionSync())
+    pair.pump()
+    assert not pair.peer.received_incomplete
+    assert pair.session.sent_incomplete
+    pair.session.send(c.ExecutionSync(sync=True))
     pair.pump()
     assert not pair.session.sent_incomplete
 
 
 def test_accepts_go_before_the_completion(pair):
-    """message.accept for the transfers that wanted it, in one command."""
+    """message.accept for the transfers that wanted it, in one command; a flush brings none."""
     for _ in range(3):
         pair.session.send(c.MessageTransfer("q", accept_mode=0), Headers(), b"x")
     pair.pump()
     for number in numbers(pair):
         pair.peer.complete(number, accept=True)
     pair.session.flush()
+    pair.pump()
+    assert not pair.server.said(c.MessageAccept)
+    pair.session.send(c.ExecutionSync(sync=True))
     pair.pump()
     (accepted,) = pair.server.said(c.MessageAccept)
     first = on_wire(numbers(pair)[0])
@@ -152,12 +159,45 @@ def test_accepts_go_before_the_completion(pair):
 
 
 def test_what_is_known_to_be_known_is_not_told_again(pair):
-    """known-completed empties the receiver's memory; every 65,536th time it is asked for."""
-    pair.peer._asked_known = pair.peer.received - 65_536
-    pair.session.send(c.ExchangeDelete("e", sync=True))
+    """known-completed empties the receiver's memory, also of what was told before."""
+    for _ in range(2):
+        pair.session.send(c.ExchangeDelete("e", sync=True))
+        pair.pump()
+    assert not pair.client.said(k.SessionKnownCompleted)
+    assert len(pair.peer.completed) == 2
+    pair.session.flush()
     pair.pump()
-    assert pair.client.said(k.SessionKnownCompleted)
+    (told,) = pair.client.said(k.SessionKnownCompleted)
+    first = on_wire(pair.session.sent - 2)
+    assert told.commands == SequenceSet(((first, on_wire(first + 1)),))
     assert not pair.peer.completed
+
+
+def test_a_receiver_tells_every_65_536th_command_what_is_complete():
+    """Before it executes that one, and asks that it be known."""
+    pair = Pair(first=65_534)
+    pair.session.send(c.QueuePurge("q"))
+    pair.session.send(c.QueuePurge("q"))
+    pair.pump()
+    (told,) = pair.server.said(k.SessionCompleted)
+    assert told == k.SessionCompleted(SequenceSet(((65_534, 65_534),)), timely_reply=True)
+    assert list(pair.peer.completed) == [(65_535, 65_535)]
+
+
+def test_what_is_sent_again_is_read_over(pair):
+    """`SessionState::receiverRecord`: a command-point may go back, and not beyond what came."""
+    first = pair.session.sent
+    for _ in range(3):
+        pair.session.send(c.QueuePurge("q"))
+    pair.pump()
+    pair.client.amqp.send_control(0, k.SessionCommandPoint(on_wire(first + 1), 0))
+    for command in (c.QueuePurge("q"), c.QueuePurge("q"), c.QueueDelete("q")):
+        pair.client.amqp.send(0, command, None, None)
+    pair.pump()
+    kinds = [type(event.command) for event in pair.server.of(CommandReceived)]
+    assert kinds == [c.QueuePurge] * 3 + [c.QueueDelete]
+    assert pair.peer.received == first + 4
+    assert not pair.server.of(Violation)
 
 
 def test_a_result_comes_before_its_completion(pair):
@@ -181,8 +221,10 @@ def test_flush_asks_for_all_three():
     pair.client.amqp.send_control(0, k.SessionRequestTimeout(60))
     pair.pump()
     assert pair.server.said(k.SessionExpected) == [k.SessionExpected(SequenceSet(((1, 1),)), ())]
-    assert pair.server.said(k.SessionConfirmed) == [k.SessionConfirmed(SequenceSet(((0, 0),)), ())]
-    assert pair.server.said(k.SessionCompleted) == [k.SessionCompleted(SequenceSet(((0, 0),)))]
+    assert pair.server.said(k.SessionConfirmed) == [k.SessionConfirmed(SequenceSet(((0, 1),)), ())]
+    assert pair.server.said(k.SessionCompleted) == [
+        k.SessionCompleted(SequenceSet(((0, 0),)), timely_reply=True)
+    ]
     assert pair.server.said(k.SessionTimeout) == [k.SessionTimeout(0)]
 
 
@@ -335,11 +377,13 @@ def test_a_session_that_breaks_a_rule_is_detached_and_others_live(name):
     assert fault(pair) == (Scope.SESSION, code)
     (told,) = pair.server.said(c.ExecutionException)
     assert (told.error_code, bool(told.description)) == (code, True)
+    assert told.command_id == on_wire(pair.peer.received - 1)
+    assert (told.field_index, told.error_info) == (0, {})
     pair.pump()
     assert [event.code for event in pair.client.of(ExceptionReceived)] == [code]
     assert pair.session.state is SessionState.DETACHED
     assert list(pair.server.amqp.channels) == [1]
-    other.send(c.ExecutionSync())
+    other.send(c.ExecutionSync(sync=True))
     pair.pump()
     assert not other.sent_incomplete
 

@@ -45,7 +45,10 @@ def exported(request, tmp_path_factory):
 
 
 def test_every_frame_is_read_back_with_its_fields_and_octets(exported):
-    """Kind, session and fields are the run's, and so is what it knew of incomplete commands."""
+    """Kind, session and fields are the run's, and so is what it knew of incomplete commands.
+
+    But for what a client says as soon as it is told: more may be on the way to it by then.
+    """
     sent, _, read = exported
     assert [row.kind for row in read.rows] == [row.kind for row in sent]
     assert [row.raw for row in read.rows] == [row.raw for row in sent]
@@ -55,7 +58,7 @@ def test_every_frame_is_read_back_with_its_fields_and_octets(exported):
     for mine, theirs in zip(sent, read.rows, strict=True):
         told = {name: (mine.ledger or {}).get(name) for name in COUNTERS[:1]}
         attached += mine.kind == "session.command-point"
-        if attached == 2 and mine.ledger:
+        if attached == 2 and mine.ledger and mine.kind != "session.known-completed":
             assert {name: theirs.ledger[name] for name in told} == told, mine.seq
     assert "the window of a producer" in " ".join(read.report.connections[0].unknown)
 

@@ -108,7 +108,7 @@ def test_what_is_stopped_and_started_counts_everything_once(rows, tmp_path):
 @pytest.mark.parametrize(
     ("made", "line"),
     [(flooded, "c1/4 consumer: 0 of 3 unacknowledged\n"),
-     (windowed, "c1/1 published: completion: 28 answered, the slowest after 0.130 s; 2 waiting,"
+     (windowed, "c1/1 published: completion: 28 answered, the slowest after 0.131 s; 2 waiting,"
       " the oldest for ")],
 )  # fmt: skip
 def test_channels_are_followed_as_links_are(made, line, tmp_path, capsys):

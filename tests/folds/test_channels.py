@@ -652,7 +652,7 @@ def test_a_producer_that_qpid_s_java_broker_stops_waits_for_credit():
         link.advice for link in summarise(rows)
         if link.longest_brake is not None and link.link_sender == "client"
     )  # fmt: skip
-    assert told.startswith("The client waited 468 ms for the broker to give it credit: ")
+    assert told.startswith("The client waited 469 ms for the broker to give it credit: ")
     assert told.endswith(
         ": a queue above its maximum stops the sessions that publish to it."
         " Consume faster, or raise the queue's maximum."
@@ -693,7 +693,7 @@ def test_the_page_of_a_window_says_who_waited_how_long_why_and_what_to_change():
     assert set(names) == {"c1/1 published", "c3/1 delivered"}
     held = names["c1/1 published"]
     assert held.advice.startswith(
-        "The client waited 7 times; the longest wait, 130 ms, was for earlier transfers to "
+        "The client waited 7 times; the longest wait, 131 ms, was for earlier transfers to "
     )
     assert "its window was full" in held.advice
     assert "Consume faster, or raise the watermarks" in held.advice

@@ -16,7 +16,7 @@ class Client:
     vantage, from_peer, ledger_source = "client:c", "client", "own"
 
     def __init__(self, broker):
-        self.events, self.messages = [], []
+        self.events, self.messages, self.frames = [], [], []
         self.amqp = Connection(is_client=True, emit=lambda item: self.wire.send(self, item))
         name = f"c{len(broker.connections) + 1}"
         end = accept(broker, name)
@@ -34,6 +34,7 @@ class Client:
         return session
 
     def apply(self, item):
+        self.frames.append(item)
         return self.amqp.apply(item)
 
     def react(self, events):

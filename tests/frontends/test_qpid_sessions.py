@@ -141,6 +141,7 @@ def test_an_unroutable_message_is_complete_and_an_accept_is_sent_where_it_is_ask
     client.put("nowhere", accept_mode=0)
     client.put("nowhere")
     assert client.incomplete() == 0
+    client.do(c.ExecutionSync(sync=True))
     (accepted,) = [e.command for e in client.of(CommandReceived)]
     assert accepted == c.MessageAccept(SequenceSet(((1, 1),)))
 
@@ -152,6 +153,7 @@ BAD = [
     (c.QueueDeclare("x", alternate_exchange="amq.fanout"), 540),
     (c.QueueDelete("x"), 404),
     (c.QueueDelete(), 531),
+    (c.MessageSubscribe(None, "d"), 531),
     (c.QueuePurge("x"), 404),
     (c.ExchangeDeclare("x", passive=True), 404),
     (c.ExchangeDeclare("amq.x", "fanout"), 530),
@@ -442,7 +444,7 @@ def test_a_cancelled_subscription_may_still_accept_what_it_has(client, broker):
     client.put("q")
     assert len(client.messages) == 1
     assert not client.do(c.QueueQuery("q")).subscriber_count
-    assert client.do(c.MessageAcquire(client.ids()[0])).transfers == client.ids()[0]
+    assert client.do(c.MessageAcquire(client.ids()[0])).transfers == SequenceSet()
     client.do(c.MessageAccept(client.ids()[0]))
     assert broker.queues["q"].queue.consumers() == ()
     assert (broker.queues["q"].queue.ready, broker.queues["q"].queue.unsettled) == (2, 0)
@@ -481,3 +483,20 @@ def test_what_a_connection_leaves_unfinished_is_bounded(broker):
     client.put("q", size=100_000)
     assert client.amqp.error[0] == 501
     assert broker.overview()["c1.state"] == "END"
+
+
+def test_a_queue_may_have_the_empty_name(client, broker):
+    """Passive or not; no other command can name it, and a message without a key goes there."""
+    client.do(c.QueueDeclare(passive=True))
+    client.do(c.QueueDeclare())
+    client.put("")
+    assert sorted(broker.queues) == ["", "q"]
+    assert broker.queues[""].queue.ready == 1
+
+
+def test_an_exception_names_the_last_command_and_no_method_of_a_message(client):
+    """A message fails at its last frame, which has none (`SessionHandler::handleIn`)."""
+    client.put("q", exchange="x")
+    said = [getattr(item, "content", None) for item in client.frames]
+    (told,) = [one for one in said if isinstance(one, c.ExecutionException)]
+    assert (told.class_code, told.command_code, told.command_id) == (0, 0, 1)

@@ -9,6 +9,7 @@ from msgspec import Struct
 from .composite import Command, Composite, Control, UnknownStruct
 from .errors import Scope
 from .frame import Headers, ProtocolHeader
+from .values import SequenceSet
 
 if TYPE_CHECKING:
     from .credit import Subscription
@@ -129,12 +130,12 @@ class CommandsCompleted(Struct, frozen=True):
 
     Attributes:
         ranges: those that were incomplete before, first and last of each.
-        known_wanted: the peer wants to hear that we know.
+        known: those that it has told of, if it wants to hear that we know.
     """
 
     session: Session
     ranges: tuple[tuple[int, int], ...]
-    known_wanted: bool = False
+    known: SequenceSet | None = None
 
 
 class ResultReceived(Struct, frozen=True):

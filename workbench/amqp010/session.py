@@ -5,9 +5,12 @@ The rules of this file:
 * A command has no number on the wire. Both ends count, from the id that session.command-point has
   named; here the count goes on beyond 2**32 (`ranges`).
 * A command is incomplete until its receiver says that it is executed. It says so in ranges, when
-  the sender asks (`sync`, session.flush, execution.sync), and says all that it does not know to be
-  known.
+  the sender asks (`sync`, session.flush, an execution.sync that had to wait), and says all that it
+  does not know to be known.
 * execution.sync completes when every command before it has.
+* session.flush is answered at once, without the message.accept that is due, and the answer asks to
+  be known.
+* session.command-point may go back: what is sent again is counted, and read over.
 * `apply` changes state and sends nothing; what this end says goes through the connection.
 
 Where the specification leaves a choice it is Qpid C++'s (`SessionState.cpp`, `SessionHandler.cpp`,
@@ -84,7 +87,7 @@ MOST_SUBSCRIPTIONS = 1_000
 """So many a session may have: each is a consumer of a queue. Ours; Qpid C++ has no bound."""
 
 KNOWN_EVERY = 65_536
-"""So many commands after the last time the receiver of commands asks that its completions be
+"""With every so manieth command its receiver says unasked what is complete, and asks that it be
 known: what is not known is told again and again (`SPONTANEOUS_REQUEST_INTERVAL`)."""
 
 
@@ -134,7 +137,7 @@ class Session:
         self.transfers: dict[int, tuple[Subscription, int]] = {}
         self._accepted = RangeSet()
         self._told_at_once: set[int] = set()  # commands that came with sync
-        self._asked_known = first
+        self._again = 0  # so many of those that come next have come before
 
     # -- attaching ------------------------------------------------------------------------------
 
@@ -260,10 +263,10 @@ class Session:
             self.send(MessageAccept(self._accepted.as_sequence_set()))
             self._accepted = RangeSet()
         assert self.received is not None
-        wants = self.received - self._asked_known >= KNOWN_EVERY
-        if wants:
-            self._asked_known = self.received
-        self._control(SessionCompleted(self.completed.as_sequence_set(), wants))
+        self._tell(known_wanted=on_wire(self.received) % KNOWN_EVERY == 0)
+
+    def _tell(self, *, known_wanted: bool) -> None:
+        self._control(SessionCompleted(self.completed.as_sequence_set(), known_wanted))
 
     def _release_syncs(self) -> bool:
         """Complete syncs with nothing incomplete before them; tells whether there was one."""
@@ -324,11 +327,20 @@ class Session:
 
     def take_command(self, found: Assembled) -> list[Event]:
         """Counts a command, and works what concerns the session itself into the state."""
+        events = self._take_command(found)
+        if events and self.received is not None and on_wire(self.received) % KNOWN_EVERY == 0:
+            return [Ready(self, SessionFlush(completed=True)), *events]
+        return events
+
+    def _take_command(self, found: Assembled) -> list[Event]:
         command = found.method
         assert isinstance(command, Command)
         if self.received is None:
             why = f"{command.NAME} came before session.command-point, so it has no id"
             return [self._violated(ErrorCode.ILLEGAL_STATE, why, command)]
+        if self._again:
+            self._again -= 1
+            return []
         number = self.received
         self.received += 1
         self.received_incomplete.add(number, number)
@@ -343,7 +355,6 @@ class Session:
                 if len(self.pending_syncs) == MOST_SYNCS:
                     why = f"{MOST_SYNCS} execution.sync wait; legal: wait for their completion"
                     return [self._violated(ErrorCode.RESOURCE_LIMIT_EXCEEDED, why, command, number)]
-                self.pending_syncs.append(number)
             case ExecutionResult(command_id=wire, value=value):
                 return [ResultReceived(self, number, nearest(wire or 0, self.sent), value)]
             case ExecutionException(error_code=code, description=text):
@@ -375,12 +386,12 @@ class Session:
                 self._control(SessionTimeout(0))  # a session is not kept beyond its attachment
             case SessionDetaching():
                 self.detached()
-            case CommandsCompleted(ranges=ranges, known_wanted=True):
-                known = ((on_wire(first), on_wire(last)) for first, last in ranges)
-                self._control(SessionKnownCompleted(SequenceSet(tuple(known))))
-            case CommandReceived(command=ExecutionSync()):
-                if self._release_syncs():
-                    self.tell_completed()
+            case CommandsCompleted(known=SequenceSet() as known):
+                self._control(SessionKnownCompleted(known))
+            case CommandReceived(command=ExecutionSync()) if self.received_incomplete.first != (
+                event.command_id
+            ):
+                self.pending_syncs.append(event.command_id)
             case FlushReceived():
                 self.flushed(event)
             case CommandReceived() | FlowReceived() | ResultReceived() | ExceptionReceived():
@@ -391,13 +402,19 @@ class Session:
         if not self.attached:
             return
         number, method = violation.command_id, violation.method
+        if number is None:
+            number = (self.received or 0) - 1
+        if method == MessageTransfer.CODE:
+            method = 0  # it fails at the last frame of its body, which has none
         self.send(
             ExecutionException(
                 violation.code,
-                None if number is None else on_wire(number),
+                on_wire(number),
                 method >> 8,
                 method & 0xFF,
+                field_index=0,
                 description=violation.reason[:1000],
+                error_info={},
             )
         )
         self.detach()
@@ -434,24 +451,21 @@ class Session:
             expected = () if self.received is None else ((on_wire(self.received),) * 2,)
             self._control(SessionExpected(SequenceSet(expected), ()))
         if flush.confirmed:
-            self._control(SessionConfirmed(self.completed.as_sequence_set(), ()))
+            known = self.completed.first, self.received
+            got = () if None in known else ((on_wire(known[0]), on_wire(known[1])),)
+            self._control(SessionConfirmed(SequenceSet(got), ()))
         if flush.completed:
-            if self.received is None:
-                self._control(SessionCompleted(SequenceSet()))
-            else:
-                self.tell_completed()
+            self._tell(known_wanted=True)
 
     def _take_point(self, control: Control, wire: int, offset: int) -> list[Event]:
         if offset:
             why = f"command-offset is {offset}; legal: 0, for no part of a command is sent again"
             return [self._violated(ErrorCode.NOT_IMPLEMENTED, why, control)]
         if self.received is None:
-            self.received = self._asked_known = wire
-        elif wire != on_wire(self.received):
-            why = (
-                f"command-point is {wire}, the next command is {on_wire(self.received)}: commands"
-                " are neither left out nor sent again"
-            )
+            self.received = wire
+        self._again = self.received - nearest(wire, self.received)
+        if self._again < 0:
+            why = f"command-point is {wire}, the next command {on_wire(self.received)}: some lack"
             return [self._violated(ErrorCode.INVALID_ARGUMENT, why, control)]
         return []
 
@@ -483,7 +497,7 @@ class Session:
                 moved = self.transfers.pop(number, None)
                 if moved is not None:
                     moved[0].credit.move(moved[1])
-        return [CommandsCompleted(self, tuple(ranges), wanted)]
+        return [CommandsCompleted(self, tuple(ranges), commands if wanted else None)]
 
     def _take_place(
         self, control: SessionConfirmed | SessionExpected, commands: SequenceSet

@@ -114,11 +114,10 @@ class VirtualHost:
         """The queue of that name; made if there is none, and not compared if there is one.
 
         Args:
-            name: of the queue; empty: the server chooses one.
+            name: of the queue.
             arguments: what kind of queue it is.
             terms: how it was declared; None: durable, and with these arguments.
         """
-        name = name or self.generated_name(SERVER_NAMED)
         queue = self.queues.get(name)
         if queue is not None:
             queue.touch()
@@ -157,6 +156,7 @@ class VirtualHost:
             QueueArgumentError: the arguments are not possible.
             QueuePropertyError: a queue of this type cannot be so.
         """
+        name = name or self.generated_name(SERVER_NAMED)
         owner = connection if exclusive else None
         there = self.terms.get(name)
         if there is None:

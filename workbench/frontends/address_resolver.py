@@ -19,7 +19,7 @@ from workbench.amqp10.value_text import value_text
 from workbench.amqp10.values import Described
 from workbench.broker.queue_process import QueueProcess
 from workbench.broker.routing import DEFAULT, RoutingError
-from workbench.broker.virtual_host import QueueLockedError, Terms, VirtualHost
+from workbench.broker.virtual_host import SERVER_NAMED, QueueLockedError, Terms, VirtualHost
 from workbench.presets import Preset
 
 from .addresses import AddressError, Where, queue_name, source, target
@@ -195,7 +195,7 @@ class RabbitResolver:
         if where.queue is None:  # a source of version 1 that names an exchange and a binding key
             assert where.exchange is not None
             self._found(self._vhost.exchange, where.exchange)
-            queue = self._vhost.declare("")
+            queue = self._vhost.declare(self._vhost.generated_name(SERVER_NAMED))
             self._found(self._vhost.bind, where.exchange, queue.name, where.routing_key)
             return queue
         if where.declare:

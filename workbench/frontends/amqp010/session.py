@@ -18,7 +18,7 @@ from workbench.amqp010 import commands as c
 from workbench.amqp010.composite import Command, Composite
 from workbench.amqp010.errors import ErrorCode
 from workbench.amqp010.events import CommandReceived, FlowReceived, FlushReceived
-from workbench.amqp010.ranges import RangeSet, nearest
+from workbench.amqp010.ranges import nearest
 from workbench.amqp010.session import Session
 from workbench.amqp010.structs import (
     Acquired,
@@ -321,11 +321,7 @@ class QpidSession:
         self._settle(Modify if command.set_redelivered else Release, command.transfers)
 
     def _acquire(self, command: c.MessageAcquire) -> Composite:
-        found = RangeSet()
-        for _, numbers in self._held(command.transfers):
-            for number in numbers:
-                found.add(number, number)
-        return Acquired(found.as_sequence_set())
+        return Acquired(SequenceSet())  # nobody browses, so what was sent is acquired already
 
     def _settle(
         self, kind: type[Settle | Reject | Release | Modify], transfers: SequenceSet | None
@@ -374,8 +370,8 @@ class QpidSession:
             )
 
     def _declare_queue(self, command: c.QueueDeclare) -> None:
-        name = command.queue or self._vhost.generated_name("qpid.")
-        there = self._queue(name) if command.passive else self._vhost.queues.get(name)
+        name = command.queue or ""  # a name like another, and then nothing is passive
+        there = self._queue(name) if command.passive and name else self._vhost.queues.get(name)
         if there is not None:  # arguments are not compared, as in Qpid C++
             if command.exclusive:
                 self._become_owner(there, passive=command.passive)

@@ -28,6 +28,16 @@ question = Question(name="01/which", text="Which `one`?", solve=lambda: solution
                     choices=("this", "that"), hints=("Look.",))
 PredictionView(Prediction(question), Progress())
 """
+WRITTEN = """
+written = replace(question, name="01/many", choices=(),
+                  solve=lambda: replace(solution, answer=123456))
+PredictionView(Prediction(written), Progress())
+"""
+BUSY = """
+import os, time
+while os.path.exists("busy"):
+    time.sleep(0.01)
+"""
 STATE = """() => {
     const content = window.jupyterapp.shell.currentWidget.content;
     return [content.widgets.length, content.mode, content.activeCellIndex];
@@ -39,7 +49,7 @@ FOCUSED = "node => node.contains(document.activeElement)"
 def walked(lab_page):
     """A notebook of these widgets, all run."""
     path = lab_page.root / "notebooks" / "keyboard.ipynb"
-    path.write_text(notebook(LINES, CHART, ASKED), encoding="utf-8")
+    path.write_text(notebook(LINES, CHART, ASKED, WRITTEN, BUSY), encoding="utf-8")
     lab_page.open("keyboard.ipynb")
     lab_page.run_all()
     return lab_page
@@ -116,3 +126,23 @@ def test_a_button_that_goes_leaves_the_focus_in_the_question(walked):
             "all => all.includes(document.activeElement)"
         ), name
     walked.assert_quiet()
+
+
+@pytest.mark.parametrize("commits", ["Enter", "Commit"])
+def test_what_was_typed_is_whole_when_it_is_committed(walked, commits):
+    """However quickly it was typed, and however busy the kernel is."""
+    page, busy = walked.page, walked.root / "notebooks" / "busy"
+    cell = walked.show_cell("cell-3")
+    field = cell.get_by_role("textbox", name="messages")
+    busy.touch()
+    walked.show_cell("cell-4")
+    page.evaluate("() => void window.jupyterapp.commands.execute('notebook:run-cell')")
+    walked.show_cell("cell-3")
+    field.focus()
+    page.keyboard.type("123456")
+    if commits == "Enter":
+        page.keyboard.press("Enter")
+    else:
+        cell.get_by_role("button", name="Commit").click()
+    busy.unlink()
+    cell.get_by_text("You say: 123456").wait_for()

@@ -14,6 +14,12 @@ function keep({ target, key, ctrlKey, altKey, metaKey, shiftKey }) {
   if (target.closest?.(SHOWN)) target.toggleAttribute(KEEPS, !lab);
 }
 
+// The text of a field goes to the kernel before what its Enter key does; a browser tells it behind.
+function tell({ target, key }) {
+  if (key !== "Enter" || !target.matches?.(".widget-text input")) return;
+  target.dispatchEvent(new Event("change", { bubbles: true }));
+}
+
 // What a widget does not take for itself leads back to the notebook.
 function leave(event) {
   if (event.key !== "Escape" || event.defaultPrevented) return;
@@ -47,6 +53,7 @@ export default {
     globalThis.workbenchControls.observe(document.body, { childList: true, subtree: true });
     changed();
     addEventListener("keydown", keep, true);
+    addEventListener("keydown", tell, true);
     addEventListener("keydown", leave);
   },
 };

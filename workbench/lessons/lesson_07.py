@@ -573,7 +573,7 @@ def decides(answer: Any, played: Run) -> Case:
     if answer is ...:
         return case("unanswered")
     story = Replicas(played.rows)
-    if answer not in story.nodes:
+    if answer not in tuple(story.nodes):  # a list, too, is no node
         return case("no-node", given=repr(answer), nodes=", ".join(story.nodes))
     message = newest(story)
     if answer not in deciders(story, message):

@@ -181,6 +181,34 @@ def test_who_insists_may_give_up():
     assert log.entries["01/seven"].answers == ["5"]
 
 
+def test_what_stands_in_the_field_is_what_is_compared():
+    """Not what was committed before it was corrected; what is no answer is told, and stays so."""
+    shown, log = view()
+    tries = {"14": "You said: 14.", "many": "is no count of messages", "7": "✔ Right."}
+    for typed, told in tries.items():
+        shown.field.value = typed
+        if shown.compare.disabled:
+            shown.commit.click()
+        shown.compare.click()
+        assert told in shown.line.value
+    assert log.entries["01/seven"].answers == ["14", "7"]
+
+
+def test_who_gives_up_gives_up_on_what_stands_in_the_field():
+    """As whoever compares does."""
+    deciding = run("credit", parameters={"messages": 41}).rows[-1]
+    shown, _ = view(solve=lambda: Solution(answer=7, reason="Seven came.", seen=deciding))
+    shown.field.value = "14"
+    shown.commit.click()
+    shown.compare.click()
+    shown.field.value = "many"
+    shown.give_up.click()
+    assert "is no count of messages" in shown.line.value
+    shown.field.value = "5"
+    shown.give_up.click()
+    assert "You said: 5. In this run: 7. Seven came." in shown.line.value
+
+
 ACTS = ("5", "many", "compare", "look", "give up", "remember")
 
 

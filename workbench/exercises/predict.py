@@ -113,6 +113,7 @@ class PredictionView(Still, widgets.VBox):
         )
         if recalled_in is None:
             asked[question.name] = question
+        self._committed: object = None  # what stood in the field when it was committed last
         self._label_hint()
         self._label_give_up()
         self.commit.on_click(lambda _button: self._commit())
@@ -140,7 +141,7 @@ class PredictionView(Still, widgets.VBox):
             answer = self.prediction.remember(told[-1].answer)
         except AnswerError:  # the question was another one then
             return
-        self.field.value = str(answer)
+        self.field.value = self._committed = str(answer)
         self.confidence.value = told[-1].confidence
         self.compare.disabled = False
         self.commit.description = say("change")
@@ -152,24 +153,27 @@ class PredictionView(Still, widgets.VBox):
         """Why nothing can be committed yet: what is asked again is open in any case."""
         return obstacle(self.prediction.question.name) if self._recalled_in is None else None
 
-    def _commit(self) -> None:
+    def _commit(self) -> bool:
+        """Make what stands in the field the answer; whether it is one is the result."""
         locked = self._obstacle()
         if locked is not None:
             self._say(locked)
             if not self.locked.children:
                 self.locked.children = (ClassBox(),)
                 watchers.add(self._code_typed)
-            return
+            return False
         self.locked.children = ()
         try:
             answer = self.prediction.commit(self.field.value)
         except AnswerError as error:
             self._say(str(error))
-            return
+            return False
+        self._committed = self.field.value
         self.compare.disabled = False
         self.commit.description = say("change")
         self._say(say("see-now" if self._recalled_in is None else "compare-now", answer=answer))
         self._show_code()
+        return True
 
     def _code_typed(self) -> None:
         """Here or in another cell: what was said of the lock may be true no more."""
@@ -185,12 +189,20 @@ class PredictionView(Still, widgets.VBox):
         told = "" if code is None else say("your-code", code=_CODE.format(code=code))
         self.code.value = f'<div style="line-height:1.4">{told}</div>' if told else ""
 
+    def _stands(self) -> bool:
+        """Whether the field has an answer: what was changed in it since it was committed is one."""
+        return self.field.value == self._committed or self._commit()
+
     def _compare(self) -> None:
+        if not self._stands():
+            return
         # What is asked again in a later lesson stands alone: there is nothing to step through.
         alone = self._recalled_in is not None
         self._compared(self.prediction.compare(None if alone else _looked_at))
 
     def _give_up(self) -> None:
+        if not self._stands():
+            return
         self.compare.focus()  # what is hidden, or disabled, would leave the focus nowhere
         self._compared(self.prediction.give_up())
 

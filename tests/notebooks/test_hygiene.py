@@ -19,6 +19,9 @@ MAX_LINES = 15
 MAX_MEDIAN = 4
 MAX_COLUMNS = 76  # what fits beside a closed sidebar in a window of 900 pixels
 MAX_CODE_CELLS = 30
+# What JupyterLab shows of a line at 900 pixels, its file browser closed, and a little less.
+MAX_COLUMNS = 76
+NARROW = ("02_race", "03_drain", "08_alarms")
 
 
 @pytest.fixture(params=NOTEBOOKS, ids=lambda path: path.stem)
@@ -46,6 +49,19 @@ def lines(cell) -> int:
 def test_there_are_lessons():
     """The map of the lessons is always there; without it these tests would check nothing."""
     assert "00_index" in [path.stem for path in NOTEBOOKS]
+
+
+@pytest.mark.parametrize("stem", NARROW)
+def test_no_line_of_code_is_wider_than_a_narrow_window(stem):
+    """At 900 pixels nobody has to scroll a cell to read it."""
+    notebook = nbformat.read(REPO / "notebooks" / f"{stem}.ipynb", as_version=nbformat.NO_CONVERT)
+    wide = {
+        cell.id: line
+        for cell in code_cells(notebook)
+        for line in cell.source.splitlines()
+        if len(line) > MAX_COLUMNS
+    }
+    assert wide == {}
 
 
 def test_the_file_is_written_as_nbformat_writes_it(path, notebook):

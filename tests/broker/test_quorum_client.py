@@ -125,6 +125,22 @@ def test_settlements_count_as_pending_too():
     assert rig.owner.slow == [(True, 3)]
 
 
+def test_what_a_settlement_has_made_slow_blocks_nobody():
+    """Only a message tells block, and only if the queue was not slow (`rabbit_fifo_client.erl`)."""
+    rig = Rig(soft_limit=2)
+    rig.publish(2)
+    rig.send(Settle(consumer="x", message_ids=(1,)))
+    assert rig.client.slow
+    rig.publish(4)
+    rig.send(Settle(consumer="x", message_ids=(2,)))
+    assert len(rig.group.sent) == 7  # it waits all the same
+    rig.applied(*range(1, 7))
+    assert rig.owner.slow == []
+    assert rig.group.sent[7:] == [Settle(consumer="x", message_ids=(2,))]
+    rig.publish(1)
+    assert rig.owner.slow == [(True, 3)]
+
+
 def test_a_new_leader_gets_everything_pending_in_order_with_the_same_numbers():
     """So that it can tell what it has already; then the consumer asks for what it has not seen."""
     rig = Rig()

@@ -4,9 +4,10 @@ It numbers commands, keeps each until the queue has applied it, and sends all of
 leader. Rules 1 to 4 are those of `rabbit_fifo_client.erl`:
 
 1. A command is `pending` until the answer comes; a message among them is then confirmed.
-2. With `soft_limit` commands pending the next one turns the queue slow, and its owner is told to
-   block. With fewer it is told to go on. A 0-9-1 channel heeds it; an AMQP 1.0 session does not,
-   its publishers are held by `unconfirmed` alone.
+2. With `soft_limit` commands pending the next one turns the queue slow, and if that is a message
+   its owner is told to block. With fewer it is told to go on. If it is another command, a
+   settlement, nobody is told, and of what is published meanwhile neither. A 0-9-1 channel heeds it;
+   an AMQP 1.0 session does not, its publishers are held by `unconfirmed` alone.
 3. While it is slow, settlements wait in a stash and go out when it goes on, as few commands; those
    of a consumer that is detached go before that.
 4. After `resend_us` without a word from the leader everything pending is sent again.
@@ -102,7 +103,8 @@ class FifoClient:
         term: of that leader.
         pending: sent or to be sent, and not yet answered, by number.
         sent: commands numbered so far.
-        slow: the owner is told to block.
+        slow: settlements are put aside.
+        blocks: the owner has been told to block.
         resent: how many commands were sent again.
         most_pending: the most there ever were.
     """
@@ -128,7 +130,7 @@ class FifoClient:
         self.term = -1
         self.pending: dict[int, Logged] = {}
         self.sent = 0
-        self.slow = False
+        self.slow = self.blocks = False
         self.resent = 0
         self.most_pending = 0
         self._group = group
@@ -246,7 +248,8 @@ class FifoClient:
             self._resend(actions)
         if self.slow and len(self.pending) < self._soft_limit:
             self.slow = False
-            actions.append(partial(self._tell, slow=False))
+            if self.blocks:
+                actions.append(partial(self._tell, slow=False))
             stash, self._stash = self._stash, []
             for command in stash:
                 self._put(command, actions)
@@ -268,7 +271,8 @@ class FifoClient:
         """Number a command; it is pending from now on."""
         if not self.slow and len(self.pending) >= self._soft_limit:
             self.slow = True
-            actions.append(partial(self._tell, slow=True))
+            if isinstance(command, Enqueue):
+                actions.append(partial(self._tell, slow=True))
         if not self.pending:
             actions.append(partial(self._set_timer, on=True))
         self.sent += 1
@@ -288,6 +292,7 @@ class FifoClient:
             actions.append(partial(self._group.submit, self.place, self.leader, pending))
 
     def _tell(self, *, slow: bool) -> None:
+        self.blocks = slow
         self._owner.slowed(slow, len(self.pending))
 
     def _set_timer(self, *, on: bool) -> None:

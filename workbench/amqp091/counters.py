@@ -187,8 +187,8 @@ class ChannelCounters:
     def _qos(self, method: BasicQos, from_client: bool) -> None:
         if method.global_:
             self.prefetch_shared = method.prefetch_count
-        else:
-            self.prefetch_count = method.prefetch_count
+        else:  # which ends a shared one, too: RabbitMQ since 3.6.11
+            self.prefetch_count, self.prefetch_shared = method.prefetch_count, 0
 
     def _consume(self, method: BasicConsume, from_client: bool) -> None:
         self._asked.append(method)

@@ -211,6 +211,7 @@ class RabbitMq355(RabbitMq383):
         500, "RabbitMQ msg_store_credit_disc_bound, {2000, 500} in 3.5.5"
     )
     flow_shown_us: int = other(5_000_000, "rabbit_reader.erl:i(state), 3.5.5: 5 s")
+    qos_ends_shared: bool = other(False, "rabbit_channel.erl:handle_method, 3.3.0 to 3.6.10")
     paging_most: int = other(0, "rabbit_variable_queue.erl:reduce_memory_use, 3.5.5: no bound")
     store_io_batch: int = other(2048, "RabbitMQ msg_store_io_batch_size: 2048 in 3.5.5")
     strips_names: bool = other(False, "rabbit_channel.erl, 3.5.5")

@@ -275,6 +275,12 @@ class Preset:
         doc="what basic.qos with global = false limits: each consumer that is started later, the"
         " channel as a whole, or nothing",
     )
+    qos_ends_shared: bool = _number(
+        True,
+        unit="yes or no",
+        source="rabbit_channel.erl:handle_method, since 3.6.11",
+        doc="a basic.qos with global = false takes a limit of the channel as a whole away",
+    )
     immediate: bool = _number(
         False,
         unit="yes or no",

@@ -510,9 +510,10 @@ class ChannelProcess:
                 self._counted = len(self._unacked)
             self._shared = counters.prefetch_shared = method.prefetch_count
         else:
-            self._shared = 0
-            self._prefetch = method.prefetch_count
-            counters.prefetch_shared, counters.prefetch_count = 0, method.prefetch_count
+            if self._preset.qos_ends_shared:
+                self._shared = 0
+            self._prefetch = counters.prefetch_count = method.prefetch_count
+            counters.prefetch_shared = self._shared
         self._send(BasicQosOk())
         self.kick()
 

@@ -302,6 +302,28 @@ def test_where_octets_are_missing_nobody_is_said_to_have_had_no_wait():
     assert told.headline == "No stall can be proved: octets are missing in the trace."
 
 
+def test_what_lasted_to_the_end_is_doubted_where_octets_are_missing_within_it():
+    """The flow that opened the window may be among them, and so may the first grant."""
+    rows = import_capture([CAPTURES / "rmq43_f_memory_alarm.pcapng"]).rows
+    opened = max(
+        row.seq for row in rows
+        if row.kind == "flow" and row.from_peer == "broker" and row.fields["incoming_window"]
+    )  # fmt: skip
+    grants = [row.seq for row in rows if row.kind == "flow" and row.from_peer == "client"]
+    told = story([without(row) if row.seq in (opened, *grants) else row for row in rows])
+    by_name = {link.key.name: link for link in told.links}
+    publisher, consumer = by_name["c1/1 snd-0-/queues/cap_f"], by_name["c1/1 rcv-1-/queues/cap_f2"]
+    assert "No grant of its receiver is in the trace." in consumer.more
+    assert "Its receiver never granted credit." not in consumer.more
+    for link in (publisher, consumer):
+        assert link.more[-1].endswith(", and 1 wait may have ended sooner.")
+    (closed,) = (text for text in publisher.more if text.startswith("Its session window"))
+    assert " that the trace tells of; " in closed
+    _, one = told.lasting or told.worst
+    assert one.lacks
+    assert told.headline.endswith("Octets are missing within it: it may have ended sooner.")
+
+
 def test_a_wait_in_which_octets_are_missing_is_doubted():
     """The grant that ended it may be among them."""
     rows = import_capture([CAPTURES / "rmq43_b_consumer_credit.pcapng"]).rows

@@ -195,7 +195,8 @@ def link_stories(
             if told_of and key[1:3] in committed and key.link_sender == BROKER:
                 more.append("An acknowledgement in a transaction counts when that is committed.")
         else:
-            more = [*words.grants(key, granted.get(key)), *words.closed(could_not, clock), *told_of]
+            more = [*words.grants(key, granted.get(key), lost)]
+            more += [*words.closed(could_not, lost, clock), *told_of]
             more += words.early(key, rows, clock)
         more += [*words.without_room(could_not, clock), *words.at_the_end(could_not, held, clock)]
         intervals = [replace(one, lacks=words.lacks(one, lost)) for one in (*could_not, *held)]

@@ -140,7 +140,7 @@ class Story:
         """The worst in a sentence; in others what makes it doubtful, and what may be worse."""
         text = self._worst
         if self.worst is not None and self.worst[1].lacks:
-            text += " Octets are missing within it: it may have ended sooner."
+            text += _DOUBT
         untimed = sum(one.untimed for one in self.brakes)
         if self.worst is not None and not self.worst[1].timed:
             text += " The capture's clock went back within it."
@@ -152,6 +152,7 @@ class Story:
         if self.lasting is not None:
             link, one = self.lasting
             text += f" {words.when(one, self.clock)}, {link.key.name} {words.has(one, self.clock)}."
+            text += _DOUBT if one.lacks else ""
         if self.in_turn is not None:
             link = self.in_turn
             text += (
@@ -193,6 +194,7 @@ class Story:
         )
 
 
+_DOUBT = " Octets are missing within it: it may have ended sooner."
 _NOTHING_MORE = Packets()
 
 

@@ -257,10 +257,10 @@ def without_room(could_not: Sequence[Interval], clock: Clock) -> Iterator[str]:
         )
 
 
-def grants(key: LinkKey, row: dict[str, Any] | None) -> list[str]:
-    """How the receiver grants, in a sentence."""
+def grants(key: LinkKey, row: dict[str, Any] | None, missing: Sequence[Row]) -> list[str]:
+    """How the receiver grants, in a sentence; a grant may be in octets that are missing."""
     if row is None or row["rule"] == "none":
-        if key.attach_no is None:
+        if key.attach_no is None or missing:
             return ["No grant of its receiver is in the trace."]
         return ["Its receiver never granted credit."]
     if row["rule"] == "once":  # perhaps before its sender had attached: then nobody knows how much
@@ -288,13 +288,17 @@ def early(key: LinkKey, rows: Sequence[Row], clock: Clock) -> Iterator[str]:
     yield f"Its attach is not in the trace: it is told by its handle, and its credit is {since}."
 
 
-def closed(could_not: Sequence[Interval], clock: Clock) -> list[str]:
-    """How often the window was closed, and whether the broker says so itself."""
+def closed(could_not: Sequence[Interval], missing: Sequence[Row], clock: Clock) -> list[str]:
+    """How often the window was closed, and whether the broker says so itself.
+
+    What closed it may be in octets that are missing: then it may have been closed before.
+    """
     closed = [one for one in could_not if one.what == CLOSED]
     if not closed:
         return []
     longest = _longest(closed, clock)
-    text = f"Its session window was closed {times(len(closed))}, for {longest} at most"
+    most = "that the trace tells of" if missing else "at most"
+    text = f"Its session window was closed {times(len(closed))}, for {longest} {most}"
     if any(one.refused for one in closed):
         text += "; RabbitMQ says so to a publisher while memory or disk is short"
     return [f"{text}."]
@@ -312,8 +316,10 @@ def doubts(missing: Sequence[Row], intervals: Sequence[Interval]) -> list[str]:
         return []
     text = f"Its connection lacks octets in {counted(len(missing), 'place')}"
     text += ": what they said is not counted here"
-    # Where something is known to have waited, the times in which it could not send say no more.
-    lacking = sum(one.lacks for one in [one for one in intervals if one.stall] or intervals)
+    # Where something is known to have waited, the times in which it could not send say no more,
+    # but for those that are told beside it.
+    waits = [one for one in intervals if one.stall or may_be_worse(one)] or intervals
+    lacking = sum(one.lacks for one in waits)
     if lacking:
         text += f", and {counted(lacking, 'wait')} may have ended sooner"
     return [f"{text}."]

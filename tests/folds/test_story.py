@@ -1,5 +1,6 @@
 """The story of a capture: what it says of each link, and what it takes for the worst."""
 
+import re
 from dataclasses import replace
 
 import pytest
@@ -322,6 +323,29 @@ def test_what_lasted_to_the_end_is_doubted_where_octets_are_missing_within_it():
     _, one = told.lasting or told.worst
     assert one.lacks
     assert told.headline.endswith("Octets are missing within it: it may have ended sooner.")
+
+
+def test_a_link_that_broke_a_rule_is_told_with_what_came_late():
+    """Messages beyond its credit are no reason to hide for how long it may have waited."""
+    rows = import_capture([CAPTURES / "rmq43_c_drain.pcapng"]).rows
+    (late,) = (one for one in story(rows).links if one.key.connection == "c1")
+    assert late.advice.startswith("The broker had nothing to send when it was stopped.")
+    last = max(row.seq for row in rows if row.kind == "transfer" and row.connection == "c1")
+    beyond = []
+    for row in rows:
+        beyond.append(row)
+        if row.seq == last:
+            number = row.fields["delivery_id"]
+            beyond += [
+                replace(row, frame=dict(row.fields) | {"delivery_id": number + n})
+                for n in range(1, 5)
+            ]
+    (link,) = (
+        one for one in story([replace(row, seq=n) for n, row in enumerate(beyond)]).links
+        if one.key.connection == "c1"
+    )  # fmt: skip
+    assert re.match(r"The broker began \d deliver(y|ies) without credit, ", link.advice)
+    assert link.advice.endswith(late.advice)
 
 
 def test_a_wait_in_which_octets_are_missing_is_doubted():

@@ -89,6 +89,7 @@ def test_messages_are_those_that_windows_counts():
         (5_000, "session-window", 0, "Let it read faster, or announce a larger incoming-window"),
         (5_000, "tcp", 0, "the other end does not read its socket"),
         (5_000, "alarm", 3, "The broker began 3 deliveries without credit, which 2.6.7 forbids."),
+        (5_000, "alarm", 3, " its credit. The broker waited 2 times; the longest wait, 5.0 ms"),
     ],
 )  # fmt: skip
 def test_the_advice_tells_who_waited_how_long_why_and_what_to_change(
@@ -208,9 +209,14 @@ def test_who_ignores_a_closed_window_is_told_so(captured):
         rows = [replace(row, event="observed") for row in rows if row.event == "sent"]
     link = only(folds.summarise(rows), link_sender="client")
     assert (link.messages, link.violations, link.beyond_window) == (20, 0, 17)
+    waited = (
+        " The client waited 1.0 ms for its first credit: a link has none until its receiver grants"
+        " some. Let it grant as soon as the link is attached; that takes a round trip at least. The"
+        " link had no credit for 25% of its life."
+    )
     assert link.advice == (
         "The client sent 17 frames beyond the session window, which 2.5.6 forbids. Correct how it"
-        " counts the window."
+        f" counts the window.{waited if captured else ''}"
     )
 
 

@@ -101,10 +101,11 @@ def advice(link: LinkSummary, held: Sequence[Interval], whole: LinkKey | None, c
     late = sum(one.late for one in held)
     if late and late == len(held):
         longest = _longest(held, clock)
-        return (
+        text = (
             f"The {link.link_sender} had nothing to send when it was stopped. Messages came"
             f" later and may have waited, {times(late)}, for {longest} at most."
         )
+        return f"{summary.broken(asdict(link))} {text}".lstrip()
     more = f" Of these waits {late:,} began when nothing was to be sent." if late else ""
     if held and not (clock.timed and clock.step_us == 1 and all(one.timed for one in held)):
         # Neither the number of the summary is a time, nor its share of the link's life.

@@ -17,7 +17,7 @@ from .stalls import Stall, stalls
 from .vantage import LinkKey
 from .violations import BEYOND_CREDIT, BEYOND_WINDOW, violations
 
-__all__ = ["LinkSummary", "advice", "summaries", "summarise"]
+__all__ = ["LinkSummary", "advice", "broken", "summaries", "summarise"]
 
 
 @dataclass(slots=True, kw_only=True)
@@ -203,23 +203,9 @@ def advice(link: Mapping[str, Any], longest: str = "") -> str:
         longest: how long the longest wait was, where `longest_us` is no time.
     """
     sender, brake = link["link_sender"] or "sender", link["longest_brake"]
-    wrong = []
-    if link["violations"]:
-        begun = counted(link["violations"], "delivery", "deliveries")
-        wrong.append(
-            f"The {sender} began {begun} without credit, which 2.6.7 forbids. Correct how it counts"
-            " its credit."
-        )
-    if link["beyond_window"]:
-        sent = counted(link["beyond_window"], "frame")
-        wrong.append(
-            f"The {sender} sent {sent} beyond the session window, which 2.5.6 forbids. Correct how"
-            " it counts the window."
-        )
-    if wrong:
-        return " ".join(wrong)
+    wrong = broken(link)
     if brake is None or not (longest or link["longest_us"]):  # what took no time is no wait
-        return "Nothing that is known to have been ready had to wait."
+        return wrong or "Nothing that is known to have been ready had to wait."
     waited, why, change = _WAITED[brake]
     if brake == LINK_CREDIT and link["link"] is None:
         waited, why, change = _STOPPED if link["link_sender"] == CLIENT else _UNGRANTED
@@ -239,4 +225,26 @@ def advice(link: Mapping[str, Any], longest: str = "") -> str:
     # A wait that went on after the link's last frame is longer than what is counted up to that.
     if share and brake in (LINK_CREDIT, UNCONFIRMED) and link["longest_us"] <= link["at_zero_us"]:
         text += f" The link had no credit for {share}% of its life."
-    return text
+    return f"{wrong} {text}".lstrip()
+
+
+def broken(link: Mapping[str, Any]) -> str:
+    """Which rules of flow control its sender broke, and what to correct; empty if none.
+
+    Args:
+        link: as of `advice`.
+    """
+    sender, wrong = link["link_sender"] or "sender", []
+    if link["violations"]:
+        begun = counted(link["violations"], "delivery", "deliveries")
+        wrong.append(
+            f"The {sender} began {begun} without credit, which 2.6.7 forbids. Correct how it counts"
+            " its credit."
+        )
+    if link["beyond_window"]:
+        sent = counted(link["beyond_window"], "frame")
+        wrong.append(
+            f"The {sender} sent {sent} beyond the session window, which 2.5.6 forbids. Correct how"
+            " it counts the window."
+        )
+    return " ".join(wrong)

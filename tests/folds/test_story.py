@@ -488,6 +488,10 @@ def test_a_publisher_that_an_alarm_has_silenced_waits_to_the_end_of_the_trace():
         " alarm."
     )
     assert "alarm" not in {one.brake for one in story(rows, Packets(until_us=a_minute)).brakes}
+    # Nor does the broker read then, for a moment longer: that is no other wait, and no worse one.
+    full = {(blocked.connection, "client"): [(blocked.t_us - 10, None)]}
+    unread = Packets(still_open={blocked.connection}, until_us=a_minute, without_room=full)
+    assert story(rows, unread).headline == told.headline
 
 
 def test_a_sender_to_an_end_that_does_not_read_could_not_send():

@@ -26,7 +26,7 @@ from .turns import LEAST, in_turn
 from .vantage import LinkKey, once, value
 from .windows import directions
 
-__all__ = ["LinkStory", "Packets", "link_stories", "stalled"]
+__all__ = ["LinkStory", "Packets", "link_stories", "stalled", "way"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -153,9 +153,9 @@ def link_stories(
     )
     committed = {(row.connection, row.session) for row in rows if row.kind == "tx.commit"}
     # Of a connection without links what held it held all of its channels.
-    whole = {_way(key): key for key in by_link if key.session is None}
+    whole = {way(key): key for key in by_link if key.session is None}
     for key, link in by_link.items():
-        connection = whole.get(_way(key))
+        connection = whole.get(way(key))
         held = found.get(key, [])
         session = key.run, key.connection, key.session, key.link_sender
         spans = {
@@ -245,10 +245,10 @@ def _told(intervals: Mapping[LinkKey, list[Intervals]], key: LinkKey) -> list[tu
 
 def _messages(whole: LinkKey, by_link: Mapping[LinkKey, LinkSummary]) -> int:
     """Of a connection without links, in one direction: those of its channels."""
-    return sum(link.messages for key, link in by_link.items() if _way(key) == _way(whole))
+    return sum(link.messages for key, link in by_link.items() if way(key) == way(whole))
 
 
-def _way(key: LinkKey) -> tuple[str, str, str | None]:
+def way(key: LinkKey) -> tuple[str, str, str | None]:
     """The connection, and who sends on it."""
     return key.run, key.connection, key.link_sender
 

@@ -138,7 +138,7 @@ def test_e24_e25_a_lost_mirror_lets_in_what_two_credits_allow():
     given = {"credit": 20, "more_after": 5, "mirror_death_us": 5_000_000}
     solution = solved(predict.lost_mirror, run("mirrors", "rmq3.5.5", given), 70)
     assert solution.answer == 30
-    assert "After 10 the channel" in solution.reason
+    assert "After 10 messages the channel" in solution.reason
     assert "40 messages came in that moment" in solution.reason
     assert told(solution, 70).startswith("who is lost holds nobody")
 

@@ -451,8 +451,8 @@ class Session:
             expected = () if self.received is None else ((on_wire(self.received),) * 2,)
             self._control(SessionExpected(SequenceSet(expected), ()))
         if flush.confirmed:
-            known = self.completed.first, self.received
-            got = () if None in known else ((on_wire(known[0]), on_wire(known[1])),)
+            first, last = self.completed.first, self.received
+            got = () if first is None or last is None else ((on_wire(first), on_wire(last)),)
             self._control(SessionConfirmed(SequenceSet(got), ()))
         if flush.completed:
             self._tell(known_wanted=True)

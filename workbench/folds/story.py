@@ -248,12 +248,13 @@ def story_in_parts(
     worst = max(every, key=lambda its: _heavy(its[1]), default=None)
     # Of what is known to wait it need not be said that it may; nor of what its connection holds.
     waits = {link.key for link in links if link.still_waits}
-    held = {way(key) for key in waits if key.session is None}
+    holding = {way(key) for key in waits if key.session is None}
     lasting = max(
         (
             its
             for its in every
-            if words.may_be_worse(its[1]) and not (its[0].key in waits or way(its[0].key) in held)
+            if words.may_be_worse(its[1])
+            and not (its[0].key in waits or way(its[0].key) in holding)
         ),
         key=lambda its: its[1].lasted_us,
         default=None,

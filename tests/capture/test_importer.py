@@ -305,6 +305,51 @@ def test_frames_in_a_row_stand_in_for_a_header_and_the_report_counts_them(folder
     assert result.report.connections[0].broker == "10.0.0.2:7777"
 
 
+def cut_late(folder, name, tape, *others):
+    """The report of a capture with the last packets of a tape, and then others."""
+    return import_capture(tape.write(folder / name, [*tape.packets[-30:], *others])).report
+
+
+HIGH = 60_000
+"""A port of a broker above those of its clients, as a container's may be."""
+
+
+def test_a_port_that_several_connections_share_is_the_brokers(folder):
+    """No SYN, no header, and the broker's port is the higher one: the connections tell it."""
+    tape, _ = record(plan(talks=2), port=HIGH, frame_by_frame=True, handshake=False)
+    report = cut_late(folder, "shared.pcapng", tape)
+    assert {one.broker for one in report.connections} == {"10.0.0.2:60000"}
+    assert [one.guessed for one in report.connections] == ["", ""]
+    assert report.text().count("the client: 2 connections share port 60000") == 2
+
+
+def test_what_proves_the_broker_on_one_connection_proves_it_on_another_before(folder):
+    """A SYN to the same address and port, which comes later, settles who is whose client."""
+    tape, _ = record(plan(), port=HIGH, frame_by_frame=True, handshake=False)
+    later, _ = record([dataclasses.replace(one, talk=1) for one in plan()], port=HIGH)
+    report = cut_late(folder, "elsewhere.pcapng", tape, *((t + 10**6, d) for t, d in later.packets))
+    assert [one.broker for one in report.connections] == ["10.0.0.2:60000"] * 2
+    why = "another connection shows that 10.0.0.2:60000 is the broker"
+    assert f"10.0.0.1:40000 is the client: {why}" in report.text()
+
+
+def test_what_only_a_client_does_proves_who_it_is_however_late(folder):
+    """The first frames are of both ends; then a session is begun, which no broker does."""
+    begun = Script().frames()
+    said = [*behind_attach(3), *(one for one in begun if "Begin" in str(one))]
+    tape, _ = record(bursts(said), port=HIGH, frame_by_frame=True, handshake=False)
+    report = cut_late(folder, "begun.pcapng", tape)
+    assert report.connections[0].broker == "10.0.0.2:60000"
+    assert "10.0.0.1:40000 is the client: later frames of it show it" in report.text()
+
+
+def test_where_nothing_tells_the_lower_port_is_told_as_a_guess(folder):
+    """One connection alone, cut late, with frames that both ends send."""
+    tape, _ = record(bursts(behind_attach(3)), port=HIGH, frame_by_frame=True, handshake=False)
+    path = tape.write(folder / "alone.pcapng")
+    assert "the lower port is taken as the broker's" in look(path).about[0]
+
+
 def test_the_ports_of_amqp_tell_the_broker_when_the_syn_is_missing(folder):
     """5672 is the broker even where it is the higher port."""
     tape, _ = record(plan(), frame_by_frame=True, handshake=False)
@@ -399,9 +444,6 @@ def test_a_header_outweighs_the_port_that_was_named(folder):
 class Methods:
     """A decoder of 0-9-1 as plain as can be: what came together is a method."""
 
-    client_kinds = frozenset()
-    broker_kinds = frozenset({"connection.start"})
-
     def __init__(self, first, second, *, known=False, redact=False):
         self.read = [0, 0]
         self.gaps = 0
@@ -425,6 +467,9 @@ class Methods:
 
     def kind(self, frame):
         return "protocol-header" if frame.raw[:4] == b"AMQP" else "connection.start"
+
+    def author(self, frame):
+        return None if frame.raw[:4] == b"AMQP" else "broker"
 
     def observe(self, side, frame, from_client):
         return FrameRecord(

@@ -7,7 +7,7 @@ import re
 from workbench.amqp10.errors import DecodeError
 from workbench.amqp10.frame import Frame, ProtocolHeader, decode_checked
 from workbench.amqp10.observer import ConnectionObserver, ObservedScope
-from workbench.amqp10.performatives import Open, Transfer, decode_performative
+from workbench.amqp10.performatives import Begin, Open, Transfer, decode_performative
 from workbench.capture.decoder import MAX_FRAME, DecodedFrame, Decoder, FrameRecord
 from workbench.capture.redact import Redactor
 from workbench.capture.report import ConnectionReport, LinkReport
@@ -85,6 +85,13 @@ class Amqp10Decoder(Decoder):
         self._observer = ConnectionObserver()
         self._redactor = Redactor() if self._redact else None
         self._begun = [False, False]
+
+    def author(self, frame: DecodedFrame) -> str | None:
+        """The peer that alone sends such a frame; a broker begins no session [2.7.2]."""
+        begin = getattr(frame.item, "performative", None)
+        if type(begin) is Begin:
+            return CLIENT if begin.remote_channel is None else BROKER
+        return super().author(frame)
 
     def observe(self, side: int, frame: DecodedFrame, from_client: bool) -> FrameRecord:
         """What a frame concerns, and the counters right behind it."""

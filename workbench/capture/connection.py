@@ -122,20 +122,28 @@ class AmqpConnection:
         rows: takes the rows.
         port: the broker's port, if the caller named one: frames need no proof then.
         redact: take secrets out.
+        ahead: gives the client's end as the rest of the capture tells it, and why; None if it
+            does not.
+
+    Attributes:
+        client: the client's end; None until it is known.
+        protocol: what it speaks, as the schema names it; None until it is known.
     """
 
     def __init__(
-        self, conversation: Conversation, rows: RowColumns, port: int | None, *, redact: bool
-    ) -> None:
+        self, conversation: Conversation, rows: RowColumns, port: int | None, *, redact: bool,
+        ahead: Callable[[Conversation], tuple[bytes, str] | None],
+    ) -> None:  # fmt: skip
         self.conversation = conversation
         self.name = f"c{conversation.number}"
         self._rows = rows
         self._port = port
         self._redact = redact
+        self._ahead = ahead
         first, second = conversation.directions
         self._streams = (_Stream(first), _Stream(second))
-        self._client: bytes | None = conversation.opened_by
-        self._protocol: str | None = None
+        self.client: bytes | None = conversation.opened_by
+        self.protocol: str | None = None
         self._decoder: Decoder | None = None
         self._assumptions: list[str] = []
         self._guessed = ""
@@ -207,57 +215,60 @@ class AmqpConnection:
 
     def _decide(self, name: str, decoder: Decoder) -> None:
         segments, self._undecided = self._undecided, []
-        self._protocol, self._decoder = name, decoder.restarted(*self._from_start())
+        self.protocol, self._decoder = name, decoder.restarted(*self._from_start())
         for segment in segments:
             self.take(segment)
 
     def _emit(self, side: int, found: Iterable[Found]) -> None:
         decoder, stream = self._decoder, self._streams[side]
         assert decoder is not None
-        assert self._protocol is not None
+        assert self.protocol is not None
         for each in found:
             if type(each) is DecodedFrame:
-                if self._client is None:
-                    self._recognise(side, decoder, decoder.kind(each))
-                from_client = stream.direction.source == self._client
+                if self.client is None:
+                    self._recognise(side, decoder, each)
+                from_client = stream.direction.source == self.client
                 stream.frames += 1
                 when = stream.time_at(each.offset + (each.size or 0))
                 self._rows.frame(
-                    decoder.observe(side, each, from_client), self._protocol, when,
+                    decoder.observe(side, each, from_client), self.protocol, when,
                     CLIENT if from_client else BROKER, self.name,
                 )  # fmt: skip
-            elif type(each) is Unreadable and self._client is not None:
+            elif type(each) is Unreadable and self.client is not None:
                 self._unreadable(stream, decoder, each)
 
-    def _recognise(self, side: int, decoder: Decoder, kind: str) -> None:
+    def _recognise(self, side: int, decoder: Decoder, frame: DecodedFrame) -> None:
         """The first frame of a connection without a SYN: it must be said who is the client."""
         me = self._streams[side].direction.source
         peer = self._streams[1 - side].direction.source
         mine, theirs = int.from_bytes(me[-2:], "big"), int.from_bytes(peer[-2:], "big")
         guessed = False
-        if kind in decoder.client_kinds:
-            self._client, why = me, f"it sends {kind}"
-        elif kind in decoder.broker_kinds:
-            self._client, why = peer, f"the other sends {kind}"
+        kind, author = decoder.kind(frame), decoder.author(frame)
+        if author == CLIENT:
+            self.client, why = me, f"it sends {kind}"
+        elif author == BROKER:
+            self.client, why = peer, f"the other sends {kind}"
         elif self._port is not None and mine != theirs:
-            self._client, why = (peer if mine == self._port else me), f"{self._port} is the broker"
+            self.client, why = (peer if mine == self._port else me), f"{self._port} is the broker"
         elif (mine in KNOWN_PORTS) != (theirs in KNOWN_PORTS):
             known = mine if mine in KNOWN_PORTS else theirs
-            self._client = peer if known == mine else me
+            self.client = peer if known == mine else me
             why = f"{known} is a port of AMQP"
+        elif (told := self._ahead(self.conversation)) is not None:
+            self.client, why = told
         elif kind == PROTOCOL_HEADER:
-            self._client, why = me, "it sends the first protocol header"
+            self.client, why = me, "it sends the first protocol header"
         else:
-            self._client = peer if mine < theirs else me
+            self.client = peer if mine < theirs else me
             guessed = True
             why = "the lower port is taken as the broker's (--port names another)"
-        told = f"its SYN is not in the capture; {endpoint_text(self._client)} is the client: {why}"
+        told = f"its SYN is not in the capture; {endpoint_text(self.client)} is the client: {why}"
         self._assumptions.append(told)
         if guessed:
             self._guessed = told
 
     def _unreadable(self, stream: _Stream, decoder: Decoder, place: Unreadable) -> None:
-        from_client = stream.direction.source == self._client
+        from_client = stream.direction.source == self.client
         peer = CLIENT if from_client else BROKER
         decoder.lost(from_client)
         self._troubles += 1
@@ -273,7 +284,7 @@ class AmqpConnection:
         first, second = self._streams
         conversation = self.conversation
         # For the lack of better knowledge the end with the higher port.
-        guess = self._client or max(conversation.ends, key=lambda end: end[-2:])
+        guess = self.client or max(conversation.ends, key=lambda end: end[-2:])
         client_first = first.direction.source == guess
         client, broker = (first, second) if client_first else (second, first)
         ended_by, ended_us = conversation.ended_by or (None, None)
@@ -281,7 +292,7 @@ class AmqpConnection:
             name=self.name,
             client=endpoint_text(client.direction.source),
             broker=endpoint_text(broker.direction.source),
-            protocol=self._protocol or self._foreign(),
+            protocol=self.protocol or self._foreign(),
             imported=self._decoder is not None,
             first_us=conversation.first_us,
             last_us=conversation.last_us,

@@ -165,6 +165,13 @@ class Decoder:
         """What kind of frame it is, as the schema names it."""
         return codec_of(frame.item).fields(frame.item)[0]
 
+    def author(self, frame: DecodedFrame) -> str | None:
+        """The peer that alone sends such a frame: `client` or `broker`; None if both do."""
+        kind = self.kind(frame)
+        if kind in self.client_kinds:
+            return CLIENT
+        return BROKER if kind in self.broker_kinds else None
+
     def observe(self, side: int, frame: DecodedFrame, from_client: bool) -> FrameRecord:
         """What a frame concerns, and the counters right behind it; frames in their order."""
         raise NotImplementedError

@@ -28,13 +28,14 @@ from stat import S_ISREG
 from typing import Any
 
 from workbench.aside import held
+from workbench.capture.brokers import Brokers, ConnectionAhead
 from workbench.capture.columns import RowColumns
 from workbench.capture.connection import DECODERS, AmqpConnection
 from workbench.capture.packet import segment_of
 from workbench.capture.pcap import CaptureError, CaptureReader, Packet
 from workbench.capture.proton_log import ProtonLog, is_proton_log
 from workbench.capture.report import UNKNOWN, CaptureReport, ImportReport, protocol_name
-from workbench.capture.tcp import Reassembler, StreamSegment
+from workbench.capture.tcp import Conversation, Reassembler, StreamSegment
 from workbench.trace.collector import seldom_collected
 from workbench.trace.files import TraceFileError, from_table, reason, write_tables
 from workbench.trace.schema import Row
@@ -89,6 +90,9 @@ class Capture:
         self._rows = RowColumns(self.run, timed=not self._is_log)
         self._reassembler = Reassembler()
         self._connections: list[AmqpConnection] = []
+        self._made_of: type[AmqpConnection] = AmqpConnection
+        self._grows = False
+        self._brokers: Brokers | None = None
 
     def tables(self, progress: Callable[[int], None] | None = None) -> Iterator[Any]:
         """Its rows as Arrow tables of a trace, a batch at a time; they can be taken once.
@@ -116,11 +120,13 @@ class Capture:
 
         Where the file ends for now, the rest of what there is comes as a table, which may be
         empty; asked for the next one, it looks whether more has come. Rows and their numbers are
-        those of the whole file, however often one looks.
+        those of the whole file, however often one looks; only what comes later tells nothing of
+        who is the client.
 
         Raises:
             CaptureError: it is no capture.
         """
+        self._grows = True
         with self.path.open("rb", buffering=0) as stream:
             for packet in CaptureReader(stream, self.path.name, grows=True):
                 if packet is not None:
@@ -195,10 +201,28 @@ class Capture:
         connections, conversations = self._connections, self._reassembler.conversations
         while len(connections) < len(conversations):
             found = conversations[len(connections)]
-            redact = self.report.redacted
-            connections.append(AmqpConnection(found, self._rows, self._port, redact=redact))
+            connections.append(
+                self._made_of(
+                    found, self._rows, self._port, redact=self.report.redacted, ahead=self._ahead
+                )
+            )
         for segment in ready:
             connections[segment.direction.conversation.number - 1].take(segment)
+
+    def _ahead(self, conversation: Conversation) -> tuple[bytes, str] | None:
+        """Who is the client, as the whole file tells it: it is read once more for that.
+
+        A file that grows is not whole, and one who looked again would be told otherwise.
+        """
+        if self._grows:
+            return None
+        if self._brokers is None:
+            other = Capture(self.path, port=self._port, run=self.run)
+            other._made_of = ConnectionAhead
+            for _ in other._packets():
+                pass
+            self._brokers = Brokers(other._connections)
+        return self._brokers.client(conversation)
 
     def _contents(self) -> str:
         """What the file holds instead of frames, in one line."""

@@ -9,8 +9,10 @@ from pathlib import Path
 
 import pytest
 
+from workbench.capture.importer import import_capture
 from workbench.capture.packet import Segment, segment_of
 from workbench.capture.pcap import CaptureError, CaptureReader, Packet
+from workbench.cli.looking import look
 from workbench.trace.packet_out import ACK, Address, PcapngWriter, tcp_packet
 
 CAPTURES = Path(__file__).parents[2] / "data" / "captures"
@@ -371,3 +373,19 @@ def test_when_a_capture_was_stopped_is_read_in_either_unit(per_second):
     assert data.count(told[0]) == 1
     reader = CaptureReader(io.BytesIO(data.replace(*told)))
     assert [reader.ended_us, len(list(reader)), reader.ended_us] == [0, 41, stopped_us]
+
+
+def test_a_capture_that_was_merged_says_that_its_parts_may_have_ended_sooner(tmp_path):
+    """Mergecap leaves out when each part was stopped; the head names who wrote the file."""
+    data = (Path(__file__).parent / "data" / "stalled_to_the_end.pcapng").read_bytes()
+    size = struct.unpack_from("<I", data, 4)[0]
+    writer = b"Mergecap (Wireshark) 4.0.17\0"
+    head = b"\x0a\x0d\x0d\x0a" + struct.pack("<I", 28 + 4 + 28 + 4)
+    head += data[8:24] + struct.pack("<HH", 4, 27) + writer + bytes(4) + head[4:]
+    merged, alone = tmp_path / "merged.pcapng", tmp_path / "alone.pcapng"
+    merged.write_bytes(head + data[size:])
+    alone.write_bytes(data)
+    words = "a wait that lasts to its end is known only up to the end of its own capture"
+    assert words in import_capture(merged).report.text()
+    assert words in look(merged).about[0]
+    assert words not in import_capture(alone).report.text()

@@ -168,6 +168,7 @@ class Capture:
                 yield stream.tell() if report.packets % _PROGRESS_PACKETS == 0 else None
         self._take(self._reassembler.finish())
         report.problems.extend(reader.problems)
+        report.merged = reader.merged
         if report.packets:
             report.lasted_us = max(report.lasted_us, reader.ended_us - report.begun_us)
         for connection in self._connections:

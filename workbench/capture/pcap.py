@@ -40,7 +40,8 @@ _BYTE_ORDER = {b"\x1a\x2b\x3c\x4d": ">", b"\x4d\x3c\x2b\x1a": "<"}
 _INTERFACE, _OLD_PACKET, _SIMPLE_PACKET, _STATISTICS, _ENHANCED_PACKET = 1, 2, 3, 5, 6
 _BEFORE_DATA = 20
 """Octets of a block's body before those of its packet, whether the block is old or enhanced."""
-_OPTION_END, _OPTION_ENDTIME, _OPTION_TSRESOL, _OPTION_TSOFFSET = 0, 3, 9, 14
+_OPTION_END, _OPTION_ENDTIME, _OPTION_WRITER, _OPTION_TSRESOL, _OPTION_TSOFFSET = 0, 3, 4, 9, 14
+_MERGER = b"Mergecap"
 _MICROSECONDS = 1_000_000
 _TIMES = range(1 << 63)
 """Microseconds since the epoch that a trace can hold, and with them the time between any two."""
@@ -96,6 +97,7 @@ class CaptureReader:
         problems: one line for each thing that was wrong with the file, filled while reading.
         ended_us: when the capturing was stopped, microseconds since the Unix epoch, by what the
             file says of its interfaces, as dumpcap and Wireshark write it; 0 where it says nothing.
+        merged: it says that Mergecap made it; when each capture in it was stopped is not in it.
 
     Raises:
         CaptureError: the stream is empty or is no pcap or pcapng file.
@@ -106,6 +108,7 @@ class CaptureReader:
         self._grows = grows
         self.problems: list[str] = []
         self.ended_us = 0
+        self.merged = False
         self._number = 0
         self._offset = 0
         self._last_us = 0
@@ -220,8 +223,11 @@ class CaptureReader:
                 enhanced = struct.Struct(order + "IIIII").unpack_from
                 self._interfaces = []
                 size = struct.unpack(order + "I", head[4:])[0]
-                if not self._skip(size - 12, at, size):
+                rest = self._section(size - 12, at, size)
+                if rest is None:
                     break
+                written = dict(_options(order, rest, 12)).get(_OPTION_WRITER, b"")
+                self.merged = self.merged or written.startswith(_MERGER)
                 continue
             block_type, size = head_of(head)
             if size < 12 or size > MAX_BLOCK:
@@ -251,14 +257,16 @@ class CaptureReader:
                 f"{self.name}: {count} {words}; each got that of the packet before it"
             )
 
-    def _skip(self, count: int, at: int, size: int) -> bool:
+    def _section(self, count: int, at: int, size: int) -> bytes | None:
+        """What follows a section's byte-order magic; None if it is not all there."""
         if count < 0 or count > MAX_BLOCK:
             self._lying(at, size)
-            return False
-        got = len(self._read(count))
-        if got < count:
-            self._cut("a section header", at, size, got + size - count)
-        return got == count
+            return None
+        rest = self._read(count)
+        if len(rest) < count:
+            self._cut("a section header", at, size, len(rest) + size - count)
+            return None
+        return rest
 
     def _timed(self, index: int, ticks: int, body: bytes, kept: int, length: int) -> Packet | None:
         self._number += 1

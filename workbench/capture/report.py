@@ -183,6 +183,7 @@ class CaptureReport:
         lasted_us: from its first packet to its last, or until it was stopped, if it says when; 0
             where packets have no times.
         redacted: secrets and message bodies were replaced.
+        merged: the file was made of several captures, which may have ended at different times.
     """
 
     file: str
@@ -197,6 +198,7 @@ class CaptureReport:
     begun_us: int = 0
     lasted_us: int = 0
     redacted: bool = False
+    merged: bool = False
     connections: list[ConnectionReport] = field(default_factory=list)
 
     @property
@@ -244,6 +246,12 @@ class CaptureReport:
         """How many packets were cut, and what to do about it; empty if none was."""
         what = f"{counted(self.cut, 'packet')} kept only in part"
         return f"{what}; capture whole packets (tcpdump -s 0)" if self.cut else ""
+
+    @property
+    def put_together(self) -> str:
+        """That nobody knows when the capture of a connection ended; empty if it is known."""
+        text = "Mergecap made it of several captures: a wait that lasts to its end is known only"
+        return f"{text} up to the end of its own capture" if self.merged else ""
 
     @property
     def untimed(self) -> str:
@@ -312,7 +320,7 @@ class CaptureReport:
             yield f"{counted(self.other_packets, self.unit)} {other}"
         for reason, count in sorted(self.skipped.items()):
             yield f"{counted(count, self.unit)} not used: {reason}"
-        for text in (self.in_part, self.untimed, self.seen_twice):
+        for text in (self.in_part, self.put_together, self.untimed, self.seen_twice):
             if text and text not in told:
                 yield text
         yield from _listed("problem", [text for text in self.problems if text not in told])

@@ -218,7 +218,8 @@ def _seen(place: Path, trace: Path, report: CaptureReport | None, progress: Prog
 def _about(report: CaptureReport) -> Iterator[str]:
     """What was read: in the first line how much, and all that makes the rest doubtful."""
     guessed = [one for one in report.connections if one.guessed][:GUESSED]
-    wrong = [*report.problems, *filter(None, [report.in_part, report.untimed, report.seen_twice])]
+    doubts = report.in_part, report.put_together, report.untimed, report.seen_twice
+    wrong = [*report.problems, *filter(None, doubts)]
     first, *others = report.lines([*wrong, *(one.guessed for one in guessed)])
     told = [line.removeprefix(f"{report.file}: ") for line in (first, *wrong)]
     yield "; ".join([*told, *(f"{one.name}: {one.guessed}" for one in guessed)])

@@ -61,6 +61,11 @@ class Clock:
         """In which steps it counts; two times that are a round number apart by chance count too."""
         return self.gcd_us if self.gcd_us and self.gcd_us % COARSE_US == 0 else 1
 
+    @property
+    def step(self) -> str:
+        """The same in words: `1 ms`, `1.5 s`, `30 s`."""
+        return duration(self.step_us, 1).replace(".0 ", " ")
+
     def knows(self, start_us: int, end_us: int) -> bool:
         """Whether it tells how long it was from one time to another: it did not go back between.
 
@@ -79,7 +84,7 @@ class Clock:
         if not self.timed:
             return counted(time_us, "frame")
         if time_us < self.step_us > 1:
-            return f"less than {duration(self.step_us, self.step_us)}"
+            return f"less than {self.step}"
         return duration(time_us, self.step_us)
 
     def moment(self, t_us: int) -> str:

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from workbench.languages import on_page
-from workbench.trace.clock import COARSE_US, Clock
+from workbench.trace.clock import Clock
 from workbench.trace.fold import ABOUT
 from workbench.trace.schema import (
     AMQP_0_9_1,
@@ -397,11 +397,11 @@ def _about_time(time: _Time, connections: Iterable[str]) -> Iterator[Finding]:
             "every time",
             "the log carries none; t_us counts its rows, and only their order is true",
         )
-    elif time.clock.gcd_us >= COARSE_US:
+    elif time.clock.step_us > 1:
         yield _found(
             "clock",
-            f"what lasts less than {time.clock.gcd_us:,} µs",
-            f"all times of the capture's clock are multiples of {time.clock.gcd_us:,} µs apart",
+            f"what lasts less than {time.clock.step}",
+            f"all times of the capture's clock are multiples of {time.clock.step} apart",
         )
     if "shared" in time:
         yield _found(

@@ -673,6 +673,21 @@ def test_errors_are_told_in_the_words_of_who_told_them():
     assert told[0].endswith(": 406 PRECONDITION_FAILED - unknown delivery tag 99")
 
 
+def test_what_went_wrong_comes_first_where_nobody_is_known_to_have_been_held():
+    """A client that was refused waits for nothing; one that goes, when it is stopped, was not."""
+    name = "rmq43_c1_amqp091_get_and_passive_declare.pcapng"
+    told = story(import_capture(CAPTURES / "amqp091" / name).rows)
+    assert told.headline == (
+        "c1/3: channel.close of the broker, row 66: 404 NOT_FOUND - no queue 'cap_no_such_queue'"
+        " in vhost '/'. Nobody is known to have been held by a prefetch, a window or an alarm."
+    )
+    begun = [row for row in import_capture(CAPTURES / "amqp091" / name).rows if row.seq < 20]
+    for peer in ("client", "broker"):
+        gone = story(begun, Packets(ended={"c1": (2_000_000, peer)}))
+        assert gone.wrong == (f"c1: the {peer} ended it at 2.000 s without a close",)
+        assert gone.headline.startswith(gone.wrong[0]) == (peer == "broker")
+
+
 @pytest.mark.parametrize("text", ["{", "[1]", '"error"', "null"])
 def test_what_is_no_object_tells_no_error(text):
     """Of a trace that somebody else has written, too."""

@@ -71,6 +71,7 @@ class Story:
             late ones only, and those that could not have sent.
         brakes: the one that took most time first.
         wrong: errors that a peer told, and rules that were broken, a line each.
+        stopped: the first of them that stopped a client; empty if none did.
         worst: the longest stall with its link; without any, the longest time in which one could
             not have sent; None if there was none.
         lasting: what had lasted longest when the trace ended, or its link was closed, or for how
@@ -92,6 +93,7 @@ class Story:
     links: tuple[LinkStory, ...]
     brakes: tuple[BrakeSum, ...]
     wrong: tuple[str, ...]
+    stopped: str
     worst: tuple[LinkStory, Interval] | None
     lasting: tuple[LinkStory, Interval] | None
     in_turn: LinkStory | None
@@ -137,8 +139,13 @@ class Story:
 
     @property
     def headline(self) -> str:
-        """The worst in a sentence; in others what makes it doubtful, and what may be worse."""
+        """The worst in a sentence; in others what makes it doubtful, and what may be worse.
+
+        Where nothing is known to have been held, what went wrong comes first.
+        """
         text = self._worst
+        if self.worst is None and self.stopped:
+            text = f"{self.stopped.rstrip('.')}. {text}"
         if self.worst is not None and self.worst[1].lacks:
             text += _DOUBT
         untimed = sum(one.untimed for one in self.brakes)
@@ -272,6 +279,7 @@ def story_in_parts(
         links=tuple(sorted(links, key=_weight, reverse=True)),
         brakes=tuple(sorted(brakes.values(), key=lambda one: -one.lost_us)),
         wrong=tuple(one.text for one in sorted(problems)),
+        stopped=next((one.text for one in sorted(problems) if one.stops), ""),
         worst=worst,
         lasting=lasting,
         in_turn=alone,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from workbench.trace.schema import LOSSES, SENT, Row
+from workbench.trace.schema import BROKER, LOSSES, SENT, Row
 from workbench.trace.words import duration, times
 
 from .vantage import LinkKey
@@ -25,11 +25,13 @@ class Wrong(NamedTuple):
         is_rule: a rule was broken; else it is an error that a peer told.
         seq: of its row, or of the first of its rows.
         text: the line.
+        stops: it stopped a client: an error that a peer told, or the broker went.
     """
 
     is_rule: bool
     seq: int
     text: str
+    stops: bool = False
 
 
 def wrong(rows: Sequence[Row], broken: Sequence[Mapping[str, Any]]) -> list[Wrong]:
@@ -62,7 +64,7 @@ def dropped(rows: Sequence[Row], ended: Mapping[str, tuple[int, str]]) -> Iterat
         silent_us, most = ended_us - max(heard, default=0), _patience(found, peer)
         if most is not None and silent_us >= most[0]:
             text += f"; nothing had come for {duration(silent_us)}, {most[1]}"
-        yield Wrong(False, found[-1].seq, text)
+        yield Wrong(False, found[-1].seq, text, peer == BROKER)
 
 
 def _patience(rows: Iterable[Row], peer: str) -> tuple[int, str] | None:
@@ -85,7 +87,7 @@ def _errors(rows: Sequence[Row]) -> Iterator[Wrong]:
         if text:
             place = row.connection if row.session is None else f"{row.connection}/{row.session}"
             told = f"{place}: {row.kind} of the {row.from_peer}, row {row.seq}: {text}"
-            yield Wrong(False, row.seq, told)
+            yield Wrong(False, row.seq, told, True)
 
 
 def _error(row: Row) -> str:

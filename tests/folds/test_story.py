@@ -895,6 +895,18 @@ def test_who_may_have_waited_for_something_else_is_not_said_to_wait_for_answers(
     assert "one message at a time" not in told.headline
 
 
+def test_confirms_that_were_asked_for_before_the_trace_are_told_without_their_times():
+    """Without the confirm.select nobody knows the number of a message."""
+    rows = in_turns(*CONFIRMS, count=20)
+    asked = next(row.seq for row in rows if row.kind == "confirm.select-ok")
+    late = [replace(row, ledger=None) for row in rows if row.seq > asked]
+    words = "The broker confirms its messages, as it was asked to before the trace begins: "
+    for its, told in ((rows, False), (late, True)):
+        every = [text for link in story(its).links for text in link.more]
+        assert any(text.startswith(words) for text in every) == told
+        assert any(text.startswith("Confirmed after") for text in every) != told
+
+
 def test_waits_for_answers_are_in_the_headline_where_no_brake_held_for_longer_in_all():
     """Many short waits are compared with many short stalls, and not with the longest of them."""
     turns = in_turns(*CONFIRMS, count=20)

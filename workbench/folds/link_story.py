@@ -11,7 +11,7 @@ from operator import attrgetter
 from typing import Any
 
 from workbench.trace.clock import Clock
-from workbench.trace.schema import AMQP_0_9_1, AMQP_0_10, BROKER, LOSSES, Row
+from workbench.trace.schema import AMQP_0_9_1, AMQP_0_10, BROKER, CLIENT, LOSSES, Row
 from workbench.trace.words import counted
 
 from . import channels, consumers
@@ -151,6 +151,11 @@ def link_stories(
         for row in once(rows, AMQP_0_9_1)
         if row.kind == "basic.deliver" and row.fields.get("redelivered")
     )
+    confirming = {
+        channels.channel_key(row, CLIENT)
+        for row in once(rows, AMQP_0_9_1)
+        if row.from_peer == BROKER and row.kind in ("basic.ack", "basic.nack")
+    }
     committed = {(row.connection, row.session) for row in rows if row.kind == "tx.commit"}
     # Of a connection without links what held it held all of its channels.
     whole = {way(key): key for key in by_link if key.session is None}
@@ -187,6 +192,11 @@ def link_stories(
             ]
             if limits.get(key) == [] and key in settled.get("ack", {}):
                 more.append(words.most(*settled["ack"][key], places, until_us, clock))
+            if key in confirming and key not in settled.get("confirm", {}):
+                more.append(
+                    "The broker confirms its messages, as it was asked to before the trace begins:"
+                    " which one each confirm answers is not known, nor how long it took."
+                )
             if key in again:
                 more.append(
                     f"{again[key]:,} of its {counted(link.messages, 'message')} had been delivered"

@@ -164,6 +164,26 @@ def lossy():
     ]
 
 
+@cache
+def begun_late():
+    """Captures that begin between a link's attaches, and within a message; nothing counted."""
+    found = []
+    for name, kind in (("f_memory_alarm", "attach"), ("e_large_message_split", "transfer")):
+        rows = import_capture([CAPTURES / f"rmq43_{name}.pcapng"]).rows
+        sent = [row for row in rows if row.kind == kind and row.from_peer == row.link_sender]
+        begun = next(row for row in sent if row.frame.get("delivery_id") is None)
+        for row in rows[begun.seq :]:
+            its = row.link == begun.link and row.link is not None
+            if its and kind == "attach" and row.from_peer != row.link_sender:
+                row = dataclasses.replace(row, link=None, link_sender=None, attach_no=None)
+            elif its and kind == "transfer":
+                row = dataclasses.replace(row, attach_no=None)
+            elif its and row.kind == "attach":
+                row = dataclasses.replace(row, unknown=("link_credit",))
+            found.append(dataclasses.replace(row, run=name, ledger=None))
+    return found
+
+
 def torn(lost):
     """A message of several frames, of which a capture lacks one: the how-manieth, from 0."""
     rows = import_capture([CAPTURES / "rmq43_e_large_message_split.pcapng"]).rows
@@ -185,4 +205,4 @@ def all_rows():
     rows = []
     for name, found in (scenario_rows() | settled_late()).items():
         rows += [dataclasses.replace(row, run=name) for row in found]
-    return [*rows, *lossy(), *capture_rows()]
+    return [*rows, *lossy(), *begun_late(), *capture_rows()]

@@ -108,6 +108,15 @@ def reckoned() -> Column:
     return F.when((F.col("kind") == "transfer") & early, F.col("ledger")["delivery_count"])
 
 
+def attaches() -> Column:
+    """An attach before which the receiver can have granted nothing.
+
+    See `folds.vantage.attaches`; of rows of a trace.
+    """
+    unknown = F.coalesce(F.array_contains("unknown", "link_credit"), F.lit(False))
+    return (F.col("kind") == "attach") & ~unknown
+
+
 def stray() -> Column:
     """What tells an unnamed link apart: its handle."""
     return F.when(~is_named(), F.col("frame")["handle"])
@@ -255,6 +264,7 @@ def _frames(trace: DataFrame) -> DataFrame:
         "run", "seq", "t_us", "event", "protocol", "frame_id", "from_peer", "connection",
         "session", "link", "link_sender", "attach_no", "queue", "kind", "body_bytes",
         *(frame[name].alias(name) for name in _FIELDS), reckoned().alias("reckoned"),
+        attaches().alias("attaches"),
     )  # fmt: skip
 
 

@@ -79,7 +79,7 @@ def at_zero(rows: DataFrame, read: DataFrame, chunks: Chunks) -> DataFrame:
 
 def _per_link(read: DataFrame) -> DataFrame:
     mark = F.struct("seq", "t_us")
-    attached = F.col("by_sender") & (F.col("kind") == "attach")
+    attached = F.col("by_sender") & F.col("attaches")
     return (
         senders(read)
         .groupBy(*LINK)

@@ -77,7 +77,8 @@ def links_read(rows: DataFrame, chunks: Chunks) -> DataFrame:
     )
     read = segmented_scan(
         named, chunks,
-        {"grant": F.when(heard, grant), "initial": initial, "attach": F.when(attach, True)},
+        {"grant": F.when(heard, grant), "initial": initial,
+         "attach": F.when(F.col("attaches"), True)},
         marks={"base": base},
         count=F.col("ends"), state=F.when(F.col("sends"), F.col("ends")),
     )  # fmt: skip

@@ -136,7 +136,9 @@ def _numbers(links: DataFrame, chunks: Chunks) -> list[DataFrame]:
     """Delivery-ids: missing, or not the next."""
     number = F.col("delivery_id").cast("long").alias("id")
     begun = senders(links).where("begins").select(
-        "run", *LINK[1:], F.xxhash64(*SESSION).alias("key"), "seq", "frame_id", "from_peer", number
+        "run", *LINK[1:], F.xxhash64(*SESSION).alias("key"), "seq", "frame_id", "from_peer", number,
+        # What begins in a capture may be the rest of a message.
+        (F.col("attach_no").isNotNull() | (F.col("number") > 1)).alias("whole"),
     )  # fmt: skip
     read = segmented_scan(begun, chunks, {"id": F.when(F.col("id").isNotNull(), F.struct("id"))})
     # Of a message of several frames, each that names an id names the first one's.
@@ -150,7 +152,8 @@ def _numbers(links: DataFrame, chunks: Chunks) -> list[DataFrame]:
     off = serials.signed(F.col("id"), serials.add(F.col("was_id.id"), F.lit(1)))
     wrong = read.withColumn("off", off).where("id is null or off <> 0")
     what = F.when(F.col("id").isNull(), "delivery-id-missing").otherwise("delivery-id-order")
-    return [_breach(wrong, what, "off"), _breach(changed, "delivery-id-changed", "off")]
+    sure = F.col("id").isNotNull() | F.col("whole")
+    return [_breach(wrong, what, "off", sure), _breach(changed, "delivery-id-changed", "off")]
 
 
 def _never_sent(sessions: DataFrame) -> DataFrame:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from workbench import serial
 from workbench.trace.schema import Row
 
-from .vantage import End, LinkKey, link_key, reckoned, value
+from .vantage import End, LinkKey, attaches, link_key, reckoned, value
 
 _Session = int | None
 
@@ -230,7 +230,7 @@ class Counters:
             case "begin" if session is not None:
                 session.begin(value(row, "next_outgoing_id"))
             case "attach" if link is not None:
-                link.attached = True
+                link.attached |= attaches(row)
                 link.limit.begin(value(row, "initial_delivery_count"))
             case "flow":
                 number = value(row, "next_outgoing_id")
@@ -266,8 +266,7 @@ class Counters:
             step.opens = session.allow(told, window)
         if link is None:
             return
-        if row.kind == "attach":
-            link.attached = True
+        link.attached |= attaches(row)
         credit = value(row, "link_credit")
         if row.kind == "flow" and credit is not None:
             step.credit_before = link.credit

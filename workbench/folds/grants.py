@@ -11,7 +11,7 @@ from workbench.trace.schema import Row
 from .counters import Counters
 from .intervals import Intervals, Span, over, took
 from .latency import round_trips
-from .vantage import End, LinkKey, from_receiver, in_order, percentile
+from .vantage import End, LinkKey, attaches, from_receiver, in_order, percentile
 
 FITS = 4, 5  # a rule fits if four fifths of the grants agree with it
 STEADY = 10  # of the typical interval, its tenth: so far a timer's may vary
@@ -57,14 +57,14 @@ def _at_zero(end: End, links: dict[LinkKey, Grants]) -> None:
         if step.link is None:
             continue
         one = links.setdefault(step.link.key, Grants())
-        one.known |= row.kind == "attach" and row.from_peer == end.peer
+        one.known |= attaches(row) and row.from_peer == end.peer
         one.messages += step.begins
         if row.kind == "transfer":
             one.last_transfer = row.t_us
         credit = step.link.credit
         if step.grants and one.first_heard is None:
             one.first_heard = row.t_us
-        one.attached |= row.kind == "attach"
+        one.attached |= attaches(row)
         one.unheard.note(row, one.attached and one.first_heard is None)
         if one.first_heard is not None:
             one.zero.note(row, None if credit is None else credit == 0)

@@ -205,7 +205,8 @@ def link_stories(
             if told_of and key[1:3] in committed and key.link_sender == BROKER:
                 more.append("An acknowledgement in a transaction counts when that is committed.")
         else:
-            more = [*words.grants(key, granted.get(key), lost)]
+            attached = key in credit and credit[key].attached
+            more = [*words.grants(granted.get(key), attached, lost)]
             more += [*words.closed(could_not, lost, clock), *told_of]
             more += words.early(key, rows, clock)
         more += [*words.without_room(could_not, clock), *words.at_the_end(could_not, held, clock)]

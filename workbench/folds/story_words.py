@@ -258,10 +258,13 @@ def without_room(could_not: Sequence[Interval], clock: Clock) -> Iterator[str]:
         )
 
 
-def grants(key: LinkKey, row: dict[str, Any] | None, missing: Sequence[Row]) -> list[str]:
-    """How the receiver grants, in a sentence; a grant may be in octets that are missing."""
+def grants(row: dict[str, Any] | None, attached: bool, missing: Sequence[Row]) -> list[str]:
+    """How the receiver grants, in a sentence.
+
+    That it never does can be said where its attach was seen, and no octets are missing.
+    """
     if row is None or row["rule"] == "none":
-        if key.attach_no is None or missing:
+        if not attached or missing:
             return ["No grant of its receiver is in the trace."]
         return ["Its receiver never granted credit."]
     if row["rule"] == "once":  # perhaps before its sender had attached: then nobody knows how much

@@ -91,6 +91,15 @@ def reckoned(row: Row) -> int | None:
     return None if row.attach_no is not None else (row.ledger or {}).get("delivery_count")
 
 
+def attaches(row: Row) -> bool:
+    """An attach before which the receiver can have granted nothing.
+
+    The importer does not know the credit behind one of which the other end's may lie before the
+    capture, with grants on a handle that nobody can name.
+    """
+    return row.kind == "attach" and "link_credit" not in row.unknown
+
+
 def is_set(row: Row, name: str) -> bool:
     """Whether a flag is on the wire and true."""
     return bool((row.frame or {}).get(name))

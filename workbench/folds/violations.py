@@ -101,7 +101,9 @@ def _counted(end: End) -> Iterator[dict[str, Any]]:
             heeds = end.own and end.peer == CLIENT
             sure = heeds or step.over_furthest is not None
             yield _breach(row, BEYOND_CREDIT, by=step.over, certain=sure)
-        yield from _numbered(row, last_id)
+        # What begins in a capture may be the rest of a message.
+        whole = step.link is None or step.link.key.attach_no is not None or step.link.begun > 1
+        yield from _numbered(row, last_id, whole)
 
 
 def _changed(row: Row, number: int, first: int | None) -> Iterator[dict[str, Any]]:
@@ -109,10 +111,10 @@ def _changed(row: Row, number: int, first: int | None) -> Iterator[dict[str, Any
         yield _breach(row, "delivery-id-changed", by=serial.signed(number, first))
 
 
-def _numbered(row: Row, last_id: dict[int | None, int]) -> Iterator[dict[str, Any]]:
+def _numbered(row: Row, last_id: dict[int | None, int], whole: bool) -> Iterator[dict[str, Any]]:
     number = value(row, "delivery_id")
     if number is None:
-        yield _breach(row, "delivery-id-missing")
+        yield _breach(row, "delivery-id-missing", certain=whole)
         return
     before = last_id.get(row.session)
     if before is not None and number != serial.add(before, 1):

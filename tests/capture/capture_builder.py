@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import itertools
 import random
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -35,6 +35,15 @@ PASSWORD = b"\x00guest\x00pa55word"
 
 Said = tuple[bool, WireItem]
 """A frame and whether the client sent it."""
+
+
+def blocks(capture: Path) -> Iterator[bytes]:
+    """The blocks of a pcapng capture of this machine's byte order, one after the other."""
+    octets, place = capture.read_bytes(), 0
+    while place < len(octets):
+        length = int.from_bytes(octets[place + 4 : place + 8], "little")
+        yield octets[place : place + length]
+        place += length
 
 
 @dataclass

@@ -19,6 +19,7 @@ from types import SimpleNamespace
 import pytest
 
 import workbench
+from tests.capture.capture_builder import blocks
 from tests.cli.test_follow import as_pcap, packets_of, pcap_of
 from workbench.capture.importer import import_capture
 from workbench.cli import main
@@ -546,15 +547,6 @@ def test_a_trace_is_named_once(repo, tmp_path):
     capture = repo / "data" / "captures" / "rmq43_b_consumer_credit.pcapng"
     files.write(trace, import_capture(capture).rows)
     assert next(workbench.look(trace).text()) == "t.parquet: 56 rows"
-
-
-def blocks(capture):
-    """The blocks of a pcapng capture of this machine's byte order, one after the other."""
-    octets, place = capture.read_bytes(), 0
-    while place < len(octets):
-        length = int.from_bytes(octets[place + 4 : place + 8], "little")
-        yield octets[place : place + length]
-        place += length
 
 
 def test_what_is_wrong_with_a_capture_is_told_once(capture, tmp_path):

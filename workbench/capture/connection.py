@@ -254,8 +254,8 @@ class AmqpConnection:
             known = mine if mine in KNOWN_PORTS else theirs
             self.client = peer if known == mine else me
             why = f"{known} is a port of AMQP"
-        elif (told := self._ahead(self.conversation)) is not None:
-            self.client, why = told
+        elif (shown := self._ahead(self.conversation)) is not None:
+            self.client, why = shown
         elif kind == PROTOCOL_HEADER:
             self.client, why = me, "it sends the first protocol header"
         else:

@@ -450,7 +450,11 @@ def act(*legal: Legal) -> Callable[[Callable[..., None]], ActionSpec]:
     """
 
     def refused(world: World) -> str | None:
-        return next((why for one in legal if (why := one(world))), None)
+        for one in legal:  # asked of every act at every step
+            why = one(world)
+            if why is not None:
+                return why
+        return None
 
     def declare(apply: Callable[..., None]) -> ActionSpec:
         words = _words(apply)

@@ -165,6 +165,21 @@ def test_compare_waits_until_the_step_was_looked_at():
     assert "✔ Right." in shown.line.value
 
 
+def test_where_the_picture_opens_nobody_is_sent_to_step_1():
+    """The picture stands there from the beginning: to look is to do something in it."""
+    played = run("race")
+    told = Solution(answer=7, reason="Seven came.", seen=played.rows[played.start_seq])
+    shown, _ = view(solve=lambda: told)
+    widget = StageWidget(played)
+    shown.field.value = "7"
+    shown.commit.click()
+    shown.compare.click()
+    assert "Look first: step or act in the picture of this run" in shown.line.value
+    widget.cursor -= 1
+    shown.compare.click()
+    assert "✔ Right." in shown.line.value
+
+
 def test_who_insists_may_give_up():
     """After Compare was refused, and not before: the answer stands, and the run judges it."""
     deciding = run("credit", parameters={"messages": 41}).rows[-1]

@@ -296,7 +296,10 @@ class Prediction:
             unseen = seen is not None and looked_at is not None and not looked_at(seen)
             self.stage = STAGES[self.stage]["refuse" if unseen else "look"]
             if seen is not None and unseen:
-                return Verdict(right=None, text=say("look-first", step=step_of(seen)))
+                # The picture opens at step 1: only what somebody does in it shows that they look.
+                step = step_of(seen)
+                words = say("look-first", step=step) if step > 1 else say("move-first")
+                return Verdict(right=None, text=words)
         self.stage = STAGES[self.stage]["compare"]
         self.solution = solution
         self.verdict = judge(self.answers[-1], solution)

@@ -149,13 +149,13 @@ def test_the_goal_is_told_in_numbers():
     game = Game(level_named("add"), Progress())
     play(game, [SEND_FLOW])
     for text in (
-        "send 0 more; by the furthest limit ever granted, 3, it is 3",
+        "send 0 more; the furthest limit ever granted is 3, so it may send 3",
         in_words([SEND_FLOW]),
         in_words(["flow-arrives"]),
     ):
         assert text in str(game)
     play(game, game.level.from_here(game.state))
-    assert "send 9 more ✕; by the furthest limit ever granted, 6, it is 6" in str(game)
+    assert "send 9 more ✕; the furthest limit ever granted is 6, so it may send 6" in str(game)
 
 
 def test_when_nothing_can_happen_any_more_that_is_said():

@@ -111,7 +111,7 @@ def test_a_flow_is_marked_exactly_where_the_rule_of_2_6_7_gives_another_number(
             explained = told[seq_of_move(played, number)]
             assert (OTHER_RULE in explained.reasons) is (taken != right)
             assert (explained.formulas[0].agrees is False) is (taken != right)
-            assert ("its rule is another" in explained.sentence) is (taken != right)
+            assert ("it follows another rule" in explained.sentence) is (taken != right)
         before = after
     assert rule != "spec" or not any(OTHER_RULE in explained.reasons for explained in told)
 

@@ -65,7 +65,7 @@ def test_a_sender_with_another_rule_is_marked_and_both_numbers_are_told():
     assert found.reasons[0] == "not by the rule"
     assert found.sentence.startswith(
         "The flow reaches the sender. By 2.6.7 it may now send 5 messages; this one takes 8, so"
-        " its rule is another."
+        " it follows another rule."
     )
     timid = granted(link(21, 2), link(21, 1), delivery_count=20, link_credit=6)
     assert timid.reasons[0] == "not by the rule"

@@ -647,7 +647,7 @@ def crossed(desk: Any) -> Case:
         return case("untouched")
     made = [run for run in runs if crosses(run)]
     if not made:
-        return case("never", branches=len(runs))
+        return case("never")
     last = made[-1]
     sender, receiver = (measure.credit(last.rows, end) for end in (BROKER, CLIENT))
     return case(

@@ -924,6 +924,23 @@ def test_no_branch_is_drawn_on_another(opened, many_branches):
     assert all(a[1] <= b[0] + 1 for a, b in (one for one in rows.values() if len(one) > 1))
 
 
+def test_a_branch_is_pressed_in_its_middle_however_far_its_parent_is(opened):
+    """What leads there from the row of its parent is no part of the button."""
+    tree = Branches(run("credit", parameters={"messages": 9}))
+    for credit in (2, 3):
+        tree.select(0)
+        tree.act(26, "grant", link_credit=credit)
+    page = opened(scenes.SceneMaker(tree).scene(), reduced_motion="reduce")
+    hits = page.locator("[data-branch]").evaluate_all(
+        """all => all.map(one => {
+            const box = one.getBoundingClientRect();
+            const [x, y] = [box.x + box.width / 2, box.y + box.height / 2];
+            return document.elementFromPoint(x, y).closest("[data-branch]") === one;
+        })"""
+    )
+    assert hits == [True] * 3
+
+
 def test_of_many_branches_one_is_chosen_from_a_list(opened, many_branches):
     """Rows of a few pixels are hard to hit; the list follows what is shown."""
     page = opened(many_branches, width=640, reduced_motion="reduce")

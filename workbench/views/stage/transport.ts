@@ -68,9 +68,13 @@ function timeline(time: Time, rows: Map<number, number>): VNode {
   const way: Branch[] = [];
   for (let one: Branch | null = run.branch; one; one = origin(runs, one)) way.unshift(one);
   for (const { branch, ends } of runs.values()) {
-    const y = Y(branch.id), parent = Y(origin(runs, branch)?.id ?? branch.id), x = X(branch.at), name = nameOf(branch), place = way.indexOf(branch), begins = `M${x} ${parent}${parent === y ? "" : `C${x + 5} ${parent} ${x + 2} ${y} ${x + 9} ${y}`}`;
+    const y = Y(branch.id), parent = Y(origin(runs, branch)?.id ?? branch.id), x = X(branch.at), name = nameOf(branch), place = way.indexOf(branch);
+    // The bend is no part of the button, whose middle would otherwise lie above what can be pressed.
+    const bend = parent === y ? "" : `M${x} ${parent}C${x + 5} ${parent} ${x + 2} ${y} ${x + 9} ${y}`, bar = `M${bend ? x + 9 : x} ${y}H`;
+    const drawn = (d: string, theirs: string) => [P(d, "f-none round k-line2 w2"), place >= 0 && P(theirs, "f-none round k-snd w4")];
+    if (bend) kids.push(G({ key: `bend ${branch.id}` }, drawn(bend, bend)));
     kids.push(G({ key: `branch ${branch.id}`, class: "hit", "data-branch": branch.id, tabindex: runs.size > 1 ? 0 : null, role: runs.size > 1 ? "button" : null, "aria-label": name, "aria-pressed": runs.size > 1 ? String(branch === run.branch) : null },
-      h("title", {}, name), P(`${begins}H${X(ends)}`, "f-none round k-line2 w2"), place >= 0 && P(`${begins}H${X(way[place + 1]?.at ?? ends)}`, "f-none round k-snd w4"), R(x, y - hit / 2, Math.max(hit, X(ends) - x), hit, "f-none branch", { rx: 5 }),
+      h("title", {}, name), drawn(`${bar}${X(ends)}`, `${bar}${X(way[place + 1]?.at ?? ends)}`), R(x, y - hit / 2, Math.max(hit, X(ends) - x), hit, "f-none branch", { rx: 5 }),
       branch.acts.map((act, i) => R(X(act.t) - 3.5, y - 3.5, 7, 7, place >= 0 ? "f-rcv" : "f-line2", { key: `act ${i}`, rx: 1.5 }))));
   }
   let before = -Infinity, of = 0;

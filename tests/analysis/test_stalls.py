@@ -12,7 +12,7 @@ from workbench.folds.vantage import ends
 from workbench.scenarios.big_trace import episodes
 
 from .made import made_rows
-from .runs import SCENARIOS, all_rows, capture_rows, scenario_rows
+from .runs import SCENARIOS, all_rows, begun_late, capture_rows, scenario_rows
 
 
 @pytest.fixture(scope="module")
@@ -23,7 +23,26 @@ def rows():
         for number, episode in enumerate(episodes())
         for row in episode.rows
     ]
-    return [*all_rows(), *planted, *made_rows(seed=11, runs=60)]
+    return [*all_rows(), *planted, *stated(), *made_rows(seed=11, runs=60)]
+
+
+def stated():
+    """A capture begun between a link's attaches, whose sender says that messages wait."""
+    rows = [replace(row, run="stated") for row in begun_late() if row.run == "f_memory_alarm"]
+    at = next(
+        at for at, row in enumerate(rows) if row.kind == "transfer" and row.link == rows[0].link
+    )
+    fields = {"handle": rows[at].frame["handle"], "delivery_count": 0, "available": 3}
+    rows[at] = replace(rows[at], kind="flow", frame=fields)
+    return rows
+
+
+def test_of_what_was_granted_before_the_capture_no_stall_is_known(as_trace):
+    """Grants may have gone by a handle that nobody knows, in either engine."""
+    rows = stated()
+    assert not [row for row in folds.stalls(rows) if row.link == rows[0].link]
+    answer = stalls()(as_trace(rows)).collect()
+    assert sorted(map(tuple, answer)) == sorted(map(tuple, folds.stalls(rows)))
 
 
 @pytest.mark.parametrize(

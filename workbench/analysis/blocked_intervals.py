@@ -19,7 +19,16 @@ from workbench.trace.schema import BROKER, CLIENT, FRAME_EVENTS, OBSERVED, OWN
 
 from . import serials
 from .chunks import UNIT, Chunks, unit
-from .endpoint_view import VIEW, endpoint_view, ends_message, is_frame, peer_of, reckoned, roster
+from .endpoint_view import (
+    VIEW,
+    attaches,
+    endpoint_view,
+    ends_message,
+    is_frame,
+    peer_of,
+    reckoned,
+    roster,
+)
 from .readings import begun_since, counter, room_of, still_open
 from .schemas import LINK
 from .segmented_scan import alone, checkpointed, segmented_scan
@@ -86,6 +95,7 @@ def _rows(trace: DataFrame) -> DataFrame:
         *(F.col("frame")[name].alias(column) for name, column in _named("frame", _FRAME)),
         *(F.col("ledger")[name].alias(column) for name, column in _named("ledger", _LEDGER)),
         reckoned().alias("reckoned"),
+        attaches().alias("attaches"),
     )
     available = F.when(F.col("ledger_source") == OWN, ledger["available"])
     by_sender = peer_of(F.col("vantage")) == F.col("link_sender")
@@ -150,7 +160,7 @@ def _rows(trace: DataFrame) -> DataFrame:
             mine & heard & flow & frame["link_credit"].isNotNull(),
             F.struct(frame["delivery_count"].alias("at"), frame["link_credit"].alias("more")),
         ).alias("l_grant"),
-        F.when(mine & attach, F.lit(True)).alias("l_on"),
+        F.when(mine & attach & F.col("attaches"), F.lit(True)).alias("l_on"),
         F.when(mine & sends, F.col("t_us")).alias("l_us"),
         F.when(
             mine & inside,

@@ -99,7 +99,13 @@ def test_the_wrong_order_and_messages_left_are_told(two):
         mixed = mixed.act(two.start_seq, "grant", link_credit=10, queue=queue)
     verdict = check.urgent_first(mixed, log=Progress())
     assert verdict.right is False
-    assert "both links had credit at the same time" in verdict.text
+    too_soon = "bulk was granted credit before the last urgent message had come"
+    assert f"10 messages of urgent came after the first of bulk: {too_soon}" in verdict.text
+    # One link after the other, and never both with credit at once: what is told is true of it, too.
+    in_turn = grant(grant(grant(two, "urgent", 5), "bulk"), "urgent", 5)
+    verdict = check.urgent_first(in_turn, log=Progress())
+    assert verdict.right is False
+    assert f"5 messages of urgent came after the first of bulk: {too_soon}" in verdict.text
     left = check.urgent_first(grant(two, "urgent"), log=Progress())
     assert left.right is False
     assert "10 bulk still wait" in left.text

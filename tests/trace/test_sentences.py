@@ -495,6 +495,8 @@ def test_an_action_is_told_with_its_arguments():
     [
         ("hold", {"frame_id": 14}, "hold, frame 14"),
         ("set_latency", {"latency_us": 3000}, "set latency, latency 3 ms"),
+        ("wait", {"ms": 1000}, "wait, 1000 ms"),
+        ("wait", {"milliseconds": 5000}, "wait, 5000 ms"),
         ("slow_disk", {"fsync_us": 2500, "node": "n2"}, "slow disk, fsync 2.5 ms, node n2"),
     ],
 )

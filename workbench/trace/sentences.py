@@ -241,7 +241,7 @@ def _details(row: Row, *, counted: bool) -> list[str]:
         if name == "direction" and known(f"way.{value}")
         else say(f"detail.{name}", n=value)
         if known(f"detail.{name}")
-        else " ".join(in_words(visible(str(name)), value))
+        else " ".join(in_words(visible(str(name)), value)).lstrip()
         for name, value in extra.items()
         if value is not None and not (name == "count" and counted) and name != "ram"
     ]

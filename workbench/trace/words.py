@@ -64,9 +64,14 @@ def spec_name(name: str) -> str:
 
 
 def in_words(name: str, value: object) -> tuple[str, str]:
-    """A value and what it is called, for a reader: of `latency_us`, 3000 `latency`, `3 ms`."""
+    """A value and what it is called, for a reader: of `latency_us`, 3000 `latency`, `3 ms`.
+
+    What is called after its unit alone is called nothing: of `ms`, 1000 ``, `1000 ms`.
+    """
     if name.endswith("_us") and isinstance(value, int):
         return spec_name(name.removesuffix("_us")), f"{value / 1000:g} ms"
+    if name in ("ms", "milliseconds"):
+        return "", f"{value} ms"
     return spec_name(name), value_text(value)
 
 

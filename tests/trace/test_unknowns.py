@@ -247,7 +247,13 @@ def test_payload_that_was_cut_is_counted_and_left_out_octets_are_not(repo):
 
 @pytest.mark.parametrize(
     ("step", "words"),
-    [(1_000, "1 ms"), (10_000, "10 ms"), (1_000_000, "1 s"), (1_500_000, "1.5 s")],
+    [
+        (1_000, "1 ms"),
+        (10_000, "10 ms"),
+        (15_625, "15.625 ms"),
+        (1_000_000, "1 s"),
+        (1_500_000, "1.5 s"),
+    ],
 )
 def test_a_clock_that_counts_in_steps_is_coarse(repo, step, words):
     """Times rounded down: what lasts less than a step is not known."""

@@ -87,7 +87,7 @@ MOST_SUBSCRIPTIONS = 1_000
 """So many a session may have: each is a consumer of a queue. Ours; Qpid C++ has no bound."""
 
 KNOWN_EVERY = 65_536
-"""With every so manieth command its receiver says unasked what is complete, and asks that it be
+"""With every 65,536th command its receiver says unasked what is complete, and asks that it be
 known: what is not known is told again and again (`SPONTANEOUS_REQUEST_INTERVAL`)."""
 
 

@@ -5,9 +5,9 @@ leader. Rules 1 to 4 are those of `rabbit_fifo_client.erl`:
 
 1. A command is `pending` until the answer comes; a message among them is then confirmed.
 2. With `soft_limit` commands pending the next one turns the queue slow, and if that is a message
-   its owner is told to block. With fewer it is told to go on. If it is another command, a
-   settlement, nobody is told, and of what is published meanwhile neither. A 0-9-1 channel heeds it;
-   an AMQP 1.0 session does not, its publishers are held by `unconfirmed` alone.
+   its owner is told to block. With fewer it is told to go on. If it is a settlement the owner is
+   not told, not even by what is published meanwhile. A 0-9-1 channel heeds it; an AMQP 1.0 session
+   does not, its publishers are held by `unconfirmed` alone.
 3. While it is slow, settlements wait in a stash and go out when it goes on, as few commands; those
    of a consumer that is detached go before that.
 4. After `resend_us` without a word from the leader everything pending is sent again.

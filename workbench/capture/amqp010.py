@@ -34,7 +34,7 @@ __all__ = ["Amqp010Decoder", "FrameSplitter010"]
 
 
 class FrameSplitter010(FrameSplitter):
-    """Splits the octets of one direction into frames."""
+    """What frames of AMQP 0-10 look like."""
 
     protocol = AMQP_0_10
     header_size = FRAME_HEADER_SIZE

@@ -44,7 +44,7 @@ _BODY = 3
 
 
 class FrameSplitter091(FrameSplitter):
-    """Splits the octets of one direction into frames."""
+    """What frames of AMQP 0-9-1 look like [4.2.3]."""
 
     protocol = AMQP_0_9_1
     header_size = EMPTY_FRAME_SIZE - 1
@@ -55,8 +55,10 @@ class FrameSplitter091(FrameSplitter):
     def size(self, data: bytes, at: int, limit: int) -> int:
         """Octets of the frame that begins here."""
         size = int.from_bytes(data[at + 3 : at + 7], "big") + EMPTY_FRAME_SIZE
-        if data[at] not in _TYPES or size > limit:
-            raise DecodeError(f"TYPE {data[at]} and {size:,} octets; types are 1, 2, 3 and 8", at)
+        if data[at] not in _TYPES:
+            raise DecodeError(f"TYPE {data[at]}, legal are 1, 2, 3 and 8", at)
+        if size > limit:
+            raise DecodeError(f"a frame of {size:,} octets, believed are up to {limit:,}", at + 3)
         return size
 
     def read(self, raw: bytes) -> tuple[Frame, int | None]:

@@ -35,7 +35,7 @@ _FRAME_START = re.compile(
 
 
 class FrameSplitter10(FrameSplitter):
-    """Splits the octets of one direction into frames."""
+    """What frames of AMQP 1.0 look like [2.3]."""
 
     protocol = AMQP_1_0
     header_size = 8

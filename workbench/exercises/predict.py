@@ -190,7 +190,7 @@ class PredictionView(Still, widgets.VBox):
         self.code.value = f'<div style="line-height:1.4">{told}</div>' if told else ""
 
     def _stands(self) -> bool:
-        """Whether the field has an answer: what was changed in it since it was committed is one."""
+        """Commit what was changed in the field since the last time; whether it is an answer."""
         return self.field.value == self._committed or self._commit()
 
     def _compare(self) -> None:

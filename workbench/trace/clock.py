@@ -63,8 +63,10 @@ class Clock:
 
     @property
     def step(self) -> str:
-        """The same in words: `1 ms`, `1.5 s`, `30 s`."""
-        return duration(self.step_us, 1).replace(".0 ", " ")
+        """How far apart its times are at least, in words: `1 ms`, `15.625 ms`, `30 s`."""
+        if self.gcd_us >= 1_000_000:
+            return f"{self.gcd_us / 1_000_000:g} s"
+        return f"{self.gcd_us / 1_000:g} ms"
 
     def knows(self, start_us: int, end_us: int) -> bool:
         """Whether it tells how long it was from one time to another: it did not go back between.

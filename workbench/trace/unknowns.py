@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from workbench.languages import on_page
-from workbench.trace.clock import Clock
+from workbench.trace.clock import COARSE_US, Clock
 from workbench.trace.fold import ABOUT
 from workbench.trace.schema import (
     AMQP_0_9_1,
@@ -397,7 +397,7 @@ def _about_time(time: _Time, connections: Iterable[str]) -> Iterator[Finding]:
             "every time",
             "the log carries none; t_us counts its rows, and only their order is true",
         )
-    elif time.clock.step_us > 1:
+    elif time.clock.gcd_us >= COARSE_US:
         yield _found(
             "clock",
             f"what lasts less than {time.clock.step}",

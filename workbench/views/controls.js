@@ -14,7 +14,7 @@ function keep({ target, key, ctrlKey, altKey, metaKey, shiftKey }) {
   if (target.closest?.(SHOWN)) target.toggleAttribute(KEEPS, !lab);
 }
 
-// The text of a field goes to the kernel before what its Enter key does; a browser tells it behind.
+// The text of a field goes to the kernel before what its Enter key does; a browser tells of it later.
 function tell({ target, key }) {
   if (key !== "Enter" || !target.matches?.(".widget-text input")) return;
   target.dispatchEvent(new Event("change", { bubbles: true }));

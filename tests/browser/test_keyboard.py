@@ -55,6 +55,17 @@ def walked(lab_page):
     return lab_page
 
 
+@pytest.fixture
+def busy(walked):
+    """A kernel that answers nobody while this file is there; one far away answers late, too."""
+    file = walked.root / "notebooks" / "busy"
+    file.touch()
+    walked.show_cell("cell-4")
+    walked.page.evaluate("() => void window.jupyterapp.commands.execute('notebook:run-cell')")
+    yield file
+    file.unlink(missing_ok=True)
+
+
 def test_whatever_can_be_chosen_is_chosen_by_keyboard(walked):
     """Arrows and letters stay with the widget that has the focus, and Escape leads back."""
     page, key = walked.page, walked.page.keyboard.press
@@ -129,16 +140,9 @@ def test_a_button_that_goes_leaves_the_focus_in_the_question(walked):
 
 
 @pytest.mark.parametrize("commits", ["Enter", "Commit"])
-def test_what_was_typed_is_whole_when_it_is_committed(walked, commits):
-    """However quickly it was typed, and however busy the kernel is."""
-    page, busy = walked.page, walked.root / "notebooks" / "busy"
-    cell = walked.show_cell("cell-3")
-    field = cell.get_by_role("textbox", name="messages")
-    busy.touch()
-    walked.show_cell("cell-4")
-    page.evaluate("() => void window.jupyterapp.commands.execute('notebook:run-cell')")
-    walked.show_cell("cell-3")
-    field.focus()
+def test_what_was_typed_is_whole_when_it_is_committed(walked, busy, commits):
+    page, cell = walked.page, walked.show_cell("cell-3")
+    cell.get_by_role("textbox", name="messages").focus()
     page.keyboard.type("123456")
     if commits == "Enter":
         page.keyboard.press("Enter")
@@ -146,3 +150,29 @@ def test_what_was_typed_is_whole_when_it_is_committed(walked, commits):
         cell.get_by_role("button", name="Commit").click()
     busy.unlink()
     cell.get_by_text("You say: 123456").wait_for()
+
+
+@pytest.mark.parametrize("by", ["key", "mouse"])
+def test_what_was_chosen_last_is_committed(walked, busy, by):
+    page, cell = walked.page, walked.show_cell("cell-2")
+    cell.get_by_role("radio", name="this").focus()
+    for one in ("Space", "ArrowDown", "ArrowUp", "ArrowDown"):
+        page.keyboard.press(one)
+    commit = cell.get_by_role("button", name="Commit")
+    press = {"key": lambda: commit.press("Enter"), "mouse": commit.click}
+    press[by]()
+    busy.unlink()
+    cell.get_by_text("You say: that").wait_for()
+
+
+def test_the_line_that_was_chosen_last_is_put_in(walked, busy):
+    page, cell = walked.page, walked.show_cell("cell-0")
+    offered = cell.get_by_role("listbox", name="Lines to choose from")
+    offered.focus()
+    for one in ("Home", "ArrowDown", "ArrowDown"):
+        page.keyboard.press(one)
+    line = offered.evaluate("list => list.value")
+    cell.get_by_role("button", name="Put in").click()
+    busy.unlink()
+    used = cell.get_by_role("listbox", name="def on_flow")
+    until(lambda: used.evaluate("list => [...list].map(one => one.value)") == [line])

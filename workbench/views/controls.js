@@ -14,10 +14,28 @@ function keep({ target, key, ctrlKey, altKey, metaKey, shiftKey }) {
   if (target.closest?.(SHOWN)) target.toggleAttribute(KEEPS, !lab);
 }
 
-// The text of a field goes to the kernel before what its Enter key does; a browser tells of it later.
-function tell({ target, key }) {
-  if (key !== "Enter" || !target.matches?.(".widget-text input")) return;
-  target.dispatchEvent(new Event("change", { bubbles: true }));
+// While the kernel has not answered, ipywidgets hold back what is chosen or typed next, but no press.
+// What they hold goes ahead of a press, else a busy kernel would commit the choice of before.
+const changed = new Set();
+function watch(model) {
+  let type = model;
+  while (!Object.hasOwn(type, "sync")) type = Object.getPrototypeOf(type);
+  const { sync } = type;
+  type.sync = function (...told) {
+    changed.add(this);
+    return sync.apply(this, told);
+  };
+}
+function tell({ type, key }) {
+  if (type === "keydown" && key !== "Enter") return;
+  for (const model of changed) {
+    if (!model._msg_buffer) continue;
+    model.rememberLastUpdateFor(
+      model.send_sync_message(model._msg_buffer, model._msg_buffer_callbacks),
+    );
+    model._msg_buffer = null;
+  }
+  changed.clear();
 }
 
 // What a widget does not take for itself leads back to the notebook.
@@ -40,20 +58,22 @@ function name() {
 }
 
 export default {
-  initialize() {
+  initialize({ model }) {
     if (globalThis.workbenchControls) return;
     let later;
-    const changed = () => {
+    const look = () => {
       later ??= setTimeout(() => {
         later = undefined;
         name();
       }, 100);
     };
-    globalThis.workbenchControls = new MutationObserver(changed);
+    globalThis.workbenchControls = new MutationObserver(look);
     globalThis.workbenchControls.observe(document.body, { childList: true, subtree: true });
-    changed();
+    look();
+    watch(model.get("layout"));
     addEventListener("keydown", keep, true);
     addEventListener("keydown", tell, true);
+    addEventListener("click", tell, true);
     addEventListener("keydown", leave);
   },
 };

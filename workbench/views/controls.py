@@ -37,12 +37,7 @@ def named(control: Any, name: str) -> Any:
 
 
 def on_enter(field: Any, then: Callable[[], None]) -> None:
-    """Do something when the Enter key is pressed in a field of text.
-
-    The field's text comes whole: before the key, or when the field is left. Each letter by itself
-    would wait for the kernel's answer to the one before, and arrive after the key.
-    """
-    field.continuous_update = False
+    """Do something when the Enter key is pressed in a field of text."""
 
     def heard(_widget: Any, content: Any, _buffers: Any) -> None:
         if isinstance(content, dict) and content.get("event") == "submit":

@@ -70,10 +70,10 @@ export default {
     globalThis.workbenchControls = new MutationObserver(look);
     globalThis.workbenchControls.observe(document.body, { childList: true, subtree: true });
     look();
-    watch(model.get("layout"));
     addEventListener("keydown", keep, true);
     addEventListener("keydown", tell, true);
     addEventListener("click", tell, true);
     addEventListener("keydown", leave);
+    watch(model.get("layout")); // like any model of a widget
   },
 };

@@ -6,6 +6,7 @@ frames and names, one end's rows alone, numbers that wrap, links attached again.
 
 import random
 from dataclasses import replace
+from itertools import pairwise
 
 from workbench import serial
 from workbench.folds.throughput import EMPTY, WINDOW_US
@@ -21,6 +22,7 @@ COUNTERS = (
 OVERRUN = "drained rmq4.3"
 SPLIT = "rmq43_e_large_message_split"
 STOPPED = "rmq43_b_consumer_credit"
+SHUT = "rmq40_f_memory_alarm"
 TWO_LINKS = "rmq43_a_publisher_grants"
 
 
@@ -42,7 +44,7 @@ def made_rows(seed, runs):
     for name, spoil in (
         (SPLIT, renumbered), (SPLIT, interleaved), (TWO_LINKS, narrowed), (TWO_LINKS, foretold),
         (TWO_LINKS, unanswered), (TWO_LINKS, again), (STOPPED, behind_attaches),
-        (STOPPED, paused),
+        (STOPPED, paused), (SHUT, silent),
     ):  # fmt: skip
         (found,) = (its for run, its in by_run.items() if run.startswith(name))
         found = spoil(random.Random(seed), found)
@@ -234,6 +236,12 @@ def paused(draw, rows):
     """A clock that jumps ahead by more windows than are listed empty."""
     at, pause_us = draw.choice(rows).seq, 2 * EMPTY * WINDOW_US
     return [replace(row, t_us=row.t_us + pause_us) if row.seq >= at else row for row in rows]
+
+
+def silent(draw, rows):
+    """Of the longest silence, through which a session's window is shut, sixty years are made."""
+    _, at = max((later.t_us - row.t_us, later.seq) for row, later in pairwise(rows))
+    return [replace(row, t_us=row.t_us + (1 << 51)) if row.seq >= at else row for row in rows]
 
 
 def interleaved(draw, rows):

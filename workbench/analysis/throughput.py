@@ -55,8 +55,16 @@ def throughput(window_us: int = WINDOW_US, chunks: Chunks = Chunks()) -> Transfo
     def transform(trace: DataFrame) -> DataFrame:
         parts = [_counted(trace, window_us, chunks), _head_of_line(trace, window_us, chunks)]
         found = merged([*parts, _queues(trace)], (*LINK, "k"))
-        queue = F.max("queue").over(Window.partitionBy(*LINK))
-        return _shared(found.withColumn("queue", queue), window_us)
+        link = Window.partitionBy(*LINK)
+        earlier = link.orderBy("k").rowsBetween(Window.unboundedPreceding, -1)
+        held = F.coalesce(F.sum("held").over(earlier), F.lit(0)) * window_us
+        found = found.withColumns(
+            {
+                "queue": F.max("queue").over(link),
+                "head_of_line_us": held + F.coalesce("held_us", F.lit(0)),
+            }
+        )
+        return _shared(found, window_us)
 
     return transform
 
@@ -111,7 +119,11 @@ def _queues(trace: DataFrame) -> DataFrame:
 
 
 def _head_of_line(trace: DataFrame, window_us: int, chunks: Chunks) -> DataFrame:
-    """How long in each window a link had credit behind a closed session window."""
+    """What began and ended in each window of the times that credit stood behind a closed window.
+
+    `held` is beginnings less endings. `held_us` is the time from each beginning to the end of the
+    window less that from each ending: with what earlier windows leave open, the time in this one.
+    """
     rows = seen(trace)
     keys = (*LINK, VIEW)
     ends = senders(endings(rows, keys))
@@ -129,11 +141,15 @@ def _head_of_line(trace: DataFrame, window_us: int, chunks: Chunks) -> DataFrame
     read = segmented_scan(events, chunks, remembered)
     holds, held = (F.col(f"{now}_shut") & F.col(f"{now}_has") for now in ("now", "was"))
     held_up = intervals(read, holds, held, ends, keys, chunks).where("end_us > start_us")
-    first, last = (_window(F.col(name), window_us) for name in ("start_us", "end_us"))
-    each = held_up.withColumn("k", F.explode(F.sequence(first, last)))
-    start = F.col("k") * window_us
-    inside = F.least(F.col("end_us"), start + window_us) - F.greatest(F.col("start_us"), start)
-    return each.groupBy(*LINK, "k").agg(F.sum(inside).alias("head_of_line_us"))
+    turns = F.array(*(F.struct(F.col(name).alias("t_us"), F.lit(turn).alias("turn"))
+                      for name, turn in (("start_us", 1), ("end_us", -1))))  # fmt: skip
+    turned = held_up.select(*LINK, F.inline(turns)).withColumn(
+        "k", _window(F.col("t_us"), window_us)
+    )
+    until_end = (F.col("k") + 1) * window_us - F.col("t_us")
+    return turned.groupBy(*LINK, "k").agg(
+        F.sum("turn").alias("held"), F.sum(F.col("turn") * until_end).alias("held_us")
+    )
 
 
 def _changes(read: DataFrame, now: Column, before: Column) -> DataFrame:
@@ -169,6 +185,5 @@ def _shared(found: DataFrame, window_us: int) -> DataFrame:
             "connection_rate": total * F.lit(1e6) / F.lit(window_us),
             "share": F.when(total > 0, messages / total),
             "jain": F.when(squares > 0, total * total / (F.col("links") * squares)),
-            "head_of_line_us": F.coalesce("head_of_line_us", F.lit(0).cast("long")),
         }
     )

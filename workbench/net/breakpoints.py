@@ -55,7 +55,7 @@ class Breakpoint:
     value: int = 0
     direction: Direction | None = None
     link: str | None = None
-    _before: dict[Any, int] = field(default_factory=dict, repr=False)
+    _before: dict[Any, int] = field(default_factory=dict, repr=False, compare=False)
 
     @classmethod
     def of(cls, words: str, kinds: Collection[str], link: str | None = None) -> Breakpoint:

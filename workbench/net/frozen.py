@@ -146,8 +146,9 @@ class FrozenWire:
         point = Breakpoint.of(words, self._wire.protocol.kinds, link)
 
         def add() -> None:
-            self._wire.breakpoints.append(point)
-            self._wire.on_change()
+            if point not in self._wire.breakpoints:
+                self._wire.breakpoints.append(point)
+                self._wire.on_change()
 
         self._ask(add)
         return str(point)

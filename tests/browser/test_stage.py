@@ -6,6 +6,7 @@ import base64
 import hashlib
 import json
 import re
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
@@ -316,6 +317,19 @@ def test_a_moment_is_drawn_the_same_whatever_came_before(opened):
     assert not page.evaluate(f"first.isEqualNode({drawn})")
     seek(page, 12)
     assert page.evaluate(f"first.isEqualNode({drawn})")
+
+
+def test_a_log_without_times_shows_none(opened):
+    """Its rows have an order; what stands for their times only keeps them apart."""
+    rows = import_capture(CAPTURES / "rmq43_a_publisher_grants.pcapng").rows[:40]
+    for untimed in (False, True):
+        log = [replace(row, t_us=row.seq, t_raw_us=None) for row in rows] if untimed else rows
+        page = opened(scenes.scene(log))
+        shown = page.locator(".wst-now").all_inner_texts()
+        for tab, times in (("Sequence diagram", "svg"), ("Log", ".t >> nth=-1")):
+            page.get_by_role("button", name=tab).click()
+            shown += page.get_by_role("region", name=tab).locator(times).all_text_contents()
+        assert [re.search(r"\d ms", text) is None for text in shown] == [untimed] * 3, shown
 
 
 def test_what_blocks_a_client_in_a_chain_is_never_under_the_reader(opened):

@@ -281,6 +281,11 @@ class Row:
         return self.event in FRAME_EVENTS
 
     @property
+    def timed(self) -> bool:
+        """Whether `t_us` is a time; of a frame in the log of a program it tells the order alone."""
+        return self.event != OBSERVED or self.t_raw_us is not None
+
+    @property
     def fields(self) -> Mapping[str, Any]:
         """A frame's fields as on the wire, whatever its protocol; empty for internal rows."""
         return self.frame or self.frame_091 or self.frame_010 or {}

@@ -29,10 +29,9 @@ def line(row: Row, explanation: Explanation) -> str:
 
     `row 12  t=1.234 ms  client:receiver sent flow(...): sentence; sender's credit 3 → 2`
     """
-    timed = row.event != OBSERVED or row.t_raw_us is not None  # the log of a program has no times
     text = say(
         "line.step",
-        number=row.seq, time=time_text(row.t_us) if timed else "?",
+        number=row.seq, time=time_text(row.t_us) if row.timed else "?",
         vantage=visible(row.vantage), event=visible(row.event),
     )  # fmt: skip
     if row.is_frame:

@@ -631,6 +631,8 @@ class SceneMaker:
         if begin:
             sent = sum(1 for place, _ in root.frames if place <= begin)
             found |= {"begin": begin, "set_up": say("scene.set-up", n=sent)}
+        if not all(row.timed for row in root.walk.rows):
+            found["untimed"] = True
         if played * _SLOWED > PLAY_MS:
             found["pace"] = played / PLAY_MS
         return found

@@ -94,7 +94,7 @@ function round(least) {
   const power = 10 ** Math.floor(Math.log10(Math.max(least, 1)));
   return [1, 2, 5, 10].map((n) => n * power).find((n) => n >= least) ?? power * 10;
 }
-var ms = (t) => `${t < 10 || Math.round(t * 10) % 10 ? t.toFixed(1) : Math.round(t)} ms`;
+var ms = (t, untimed = false) => untimed ? "?" : `${t < 10 || Math.round(t * 10) % 10 ? t.toFixed(1) : Math.round(t)} ms`;
 var widths = /* @__PURE__ */ new Map();
 var pen = null;
 function textWidth(text, size = 13, weight = 500) {
@@ -1181,8 +1181,8 @@ function sequence(view, zero) {
     lanes.map((node) => G({ key: node.id }, L(left - 6, Y(node.id), width, Y(node.id), "thin"), T(left - 14, Y(node.id) + 4, fit(node.name, left - 18, 12, 650), "end s12 b"))),
     G({ key: "drawn", "clip-path": `url(#${view.uid}clip)` }, G({ style: at(shift, 0) }, drawn, texts)),
     L(now, 16, now, high - 20, "k-ink w2"),
-    T(clamp(now, left, width - 30), 11, ms(Math.max(0, t - zero)), "mid s11 b"),
-    G({ key: "scale", style: at(width - 16 - step / span * (width - left - 12), high - 8) }, P(`M0 -4v8m0 -4h${step / span * (width - left - 12)}m0 -4v8`, "thin f-none"), T(-6, 4, phrase("to-scale", { ms: step }), "end s11 m"))
+    T(clamp(now, left, width - 30), 11, ms(Math.max(0, t - zero), scene.untimed), "mid s11 b"),
+    !scene.untimed && G({ key: "scale", style: at(width - 16 - step / span * (width - left - 12), high - 8) }, P(`M0 -4v8m0 -4h${step / span * (width - left - 12)}m0 -4v8`, "thin f-none"), T(-6, 4, phrase("to-scale", { ms: step }), "end s11 m"))
   );
 }
 function octets(frame, field) {
@@ -1219,14 +1219,14 @@ function logLines(steps, curtain, who) {
   known.set(steps, { key, lines });
   return lines;
 }
-function log(steps, { steps: lines, names }, now, who, scrolled, zero) {
+function log(steps, { steps: lines, names }, now, who, scrolled, zero, untimed) {
   const first = Math.max(0, Math.floor(scrolled / ROW) - 4), said2 = ({ mark, mine, sentence }) => `${mark ? "◆ " : ""}${mine ? "▪ " : ""}${sentence}`, time = widest((steps[steps.length - 1]?.t ?? 0) - zero), named = clamp(Math.ceil(Math.max(...names.map((name) => textWidth(name, 13)))) + 2, 92, 150);
   return [
     h("div", { key: "filter", class: "wst-filter", role: "group", "aria-label": phrase("show") }, ["", "◆", ...names].map((name) => h("button", { key: name, type: "button", "data-ui": "who", "data-arg": name, "aria-pressed": String(who === name) }, name === "" ? phrase("all") : name === "◆" ? phrase("interesting") : name)), h("span", {}, phrase("lines", { lines: lines.length }))),
     h("div", { key: "log", class: "wst-log", style: `height:${lines.length * ROW}px` }, lines.slice(first, first + 22).map((i, n) => h(
       "button",
       { key: i, type: "button", class: i === now ? "now" : "", "data-ui": "step", "data-arg": i, style: `top:${(first + n) * ROW}px`, "aria-current": i === now ? "step" : null },
-      h("span", { class: "t", style: `width:${time}px` }, ms(Math.max(0, steps[i].t - zero))),
+      h("span", { class: "t", style: `width:${time}px` }, ms(Math.max(0, steps[i].t - zero), untimed)),
       h("span", { class: "who", style: `width:${named}px` }, steps[i].who ?? ""),
       h("span", { class: "said", title: steps[i].sentence ?? null }, said2(steps[i]))
     )))
@@ -1373,7 +1373,7 @@ function transport(time) {
     time.chip && h("button", { key: "chip", type: "button", class: "wst-chip", "data-ui": "fold", "aria-expanded": String(!time.folded), title: phrase(time.folded ? "unfold" : "fold") }, `${time.folded ? "▸" : "▾"} ${time.chip}`),
     Math.max(...rows2.values()) >= ROWS && branchList(time),
     h("div", { class: "wst-line", key: "line" }, timeline(time, rows2)),
-    h("div", { class: "wst-now", key: "now", style: `min-width:${Math.max(62, widest(time.ends))}px` }, ms(Math.max(0, t - time.zero)), h("small", {}, playing && slow ? phrase("slow-motion") : row2 !== void 0 ? phrase("row", { number: row2 }) : time.number < 1 ? phrase("set-up") : phrase("step", { number: time.number })))
+    h("div", { class: "wst-now", key: "now", title: time.untimed ? phrase("no-times") : null, style: `min-width:${Math.max(62, widest(time.ends))}px` }, ms(Math.max(0, t - time.zero), time.untimed), h("small", {}, playing && slow ? phrase("slow-motion") : row2 !== void 0 ? phrase("row", { number: row2 }) : time.number < 1 ? phrase("set-up") : phrase("step", { number: time.number })))
   );
 }
 var timeToX = (time, t) => 8 + (time.width - 16) * clamp((t - time.from) / Math.max(time.ends - time.from, 1e-9), 0, 1);
@@ -1431,7 +1431,7 @@ function timeline(time, rows2) {
     kids.push(G({ key: "curtain" }, R(x, 5, w, 34, "k-line2 w1", { rx: 4, style: `fill:url(#${uid}curtain)` }), R(x + w / 2 - 9, 12, 18, 20, "sunk", { rx: 9 }), T(x + w / 2, 27, "?", "mid b")));
   }
   kids.push(G({ key: "head", style: `transform:translate(${X(time.t)}px,0)` }, L(0, 4, 0, 41, "k-ink w2"), P("M-5.5 2h11l-5.5 8z", "f-ink")));
-  return h("svg", { key: "timeline", "data-time": "1", tabindex: 0, role: "slider", "aria-label": phrase("virtual-time"), "aria-valuemin": 0, "aria-valuemax": Math.round(time.ends - time.from), "aria-valuenow": Math.round(time.t - time.from), "aria-valuetext": ms(Math.max(0, time.t - time.zero)), viewBox: `0 0 ${width} 44`, width, height: 44 }, kids);
+  return h("svg", { key: "timeline", "data-time": "1", tabindex: 0, role: "slider", "aria-label": phrase("virtual-time"), "aria-valuemin": 0, "aria-valuemax": Math.round(time.ends - time.from), "aria-valuenow": Math.round(time.t - time.from), "aria-valuetext": ms(Math.max(0, time.t - time.zero), time.untimed), viewBox: `0 0 ${width} 44`, width, height: 44 }, kids);
 }
 
 // stage.ts
@@ -2150,7 +2150,7 @@ var Stage = class {
   // -- drawing --------------------------------------------------------------------------------
   time() {
     const { run, runs, t, i, from, curtain, playing, slow, line, uid, folded } = this, begins = this.scene.begin ?? 0;
-    return { run, runs, t, step: i - this.first, row: run.steps[i]?.row, number: i + (this.scene.first ?? 1), zero: this.zero, from, ends: this.most, curtain, playing, slow, width: line, uid, folded, chip: begins > 0 ? this.scene.set_up ?? phrase("set-up-steps", { steps: begins }) : "" };
+    return { run, runs, t, step: i - this.first, row: run.steps[i]?.row, number: i + (this.scene.first ?? 1), zero: this.zero, untimed: this.scene.untimed, from, ends: this.most, curtain, playing, slow, width: line, uid, folded, chip: begins > 0 ? this.scene.set_up ?? phrase("set-up-steps", { steps: begins }) : "" };
   }
   view() {
     const W = this.W, H = 392 + Math.round(clamp((W - 1e3) * 0.4, 0, 120)) - (this.hasRow ? ROW2 : 0);
@@ -2218,7 +2218,7 @@ var Stage = class {
       const shown = run.frames.find((frame) => frame.id === (this.hover ?? run.steps[this.i]?.frame)) ?? view.flying[view.flying.length - 1]?.frame ?? [...run.frames].reverse().find((frame) => frame.path[0][0] <= this.t);
       return octets(shown, this.field);
     }
-    if (tab === 2) return log(run.steps, logLines(run.steps, this.curtain, this.who), this.i, this.who, this.scrolled, this.zero);
+    if (tab === 2) return log(run.steps, logLines(run.steps, this.curtain, this.who), this.i, this.who, this.scrolled, this.zero, this.scene.untimed);
     if (tab === 3) return counters(scene, view.state.counters ?? {});
     if (tab === 5) return form(scene.parameters ?? [], this.typed, this.wrong);
     return actList(view, this.options.send && !this.asking ? null : this.barred(""), this.note);

@@ -595,7 +595,7 @@ export class Stage {
 
   private time(): Time {
     const { run, runs, t, i, from, curtain, playing, slow, line, uid, folded } = this, begins = this.scene.begin ?? 0;
-    return { run, runs, t, step: i - this.first, row: run.steps[i]?.row, number: i + (this.scene.first ?? 1), zero: this.zero, from, ends: this.most, curtain, playing, slow, width: line, uid, folded, chip: begins > 0 ? this.scene.set_up ?? phrase("set-up-steps", { steps: begins }) : "" };
+    return { run, runs, t, step: i - this.first, row: run.steps[i]?.row, number: i + (this.scene.first ?? 1), zero: this.zero, untimed: this.scene.untimed, from, ends: this.most, curtain, playing, slow, width: line, uid, folded, chip: begins > 0 ? this.scene.set_up ?? phrase("set-up-steps", { steps: begins }) : "" };
   }
 
   private view(): View {
@@ -661,7 +661,7 @@ export class Stage {
       const shown = run.frames.find((frame) => frame.id === (this.hover ?? run.steps[this.i]?.frame)) ?? view.flying[view.flying.length - 1]?.frame ?? [...run.frames].reverse().find((frame) => frame.path[0][0] <= this.t);
       return octets(shown, this.field);
     }
-    if (tab === 2) return log(run.steps, logLines(run.steps, this.curtain, this.who), this.i, this.who, this.scrolled, this.zero);
+    if (tab === 2) return log(run.steps, logLines(run.steps, this.curtain, this.who), this.i, this.who, this.scrolled, this.zero, this.scene.untimed);
     if (tab === 3) return counters(scene, view.state.counters ?? {});
     if (tab === 5) return form(scene.parameters ?? [], this.typed, this.wrong);
     return actList(view, this.options.send && !this.asking ? null : this.barred(""), this.note);

@@ -41,8 +41,8 @@ export function sequence(view: View, zero: number): VNode {
   }
   return h("svg", { key: "sequence", width: "100%", height: high, viewBox: `0 0 ${width} ${high}`, role: "img", "aria-label": phrase("sequence") },
     h("defs", {}, h("clipPath", { id: `${view.uid}clip` }, R(left - 4, 0, width - left + 4, high))), lanes.map((node) => G({ key: node.id }, L(left - 6, Y(node.id), width, Y(node.id), "thin"), T(left - 14, Y(node.id) + 4, fit(node.name, left - 18, 12, 650), "end s12 b"))),
-    G({ key: "drawn", "clip-path": `url(#${view.uid}clip)` }, G({ style: at(shift, 0) }, drawn, texts)), L(now, 16, now, high - 20, "k-ink w2"), T(clamp(now, left, width - 30), 11, ms(Math.max(0, t - zero)), "mid s11 b"),
-    G({ key: "scale", style: at(width - 16 - step / span * (width - left - 12), high - 8) }, P(`M0 -4v8m0 -4h${step / span * (width - left - 12)}m0 -4v8`, "thin f-none"), T(-6, 4, phrase("to-scale", { ms: step }), "end s11 m")));
+    G({ key: "drawn", "clip-path": `url(#${view.uid}clip)` }, G({ style: at(shift, 0) }, drawn, texts)), L(now, 16, now, high - 20, "k-ink w2"), T(clamp(now, left, width - 30), 11, ms(Math.max(0, t - zero), scene.untimed), "mid s11 b"),
+    !scene.untimed && G({ key: "scale", style: at(width - 16 - step / span * (width - left - 12), high - 8) }, P(`M0 -4v8m0 -4h${step / span * (width - left - 12)}m0 -4v8`, "thin f-none"), T(-6, 4, phrase("to-scale", { ms: step }), "end s11 m")));
 }
 
 /** A frame's octets, and its fields; pointing at the one marks the other. */
@@ -82,11 +82,11 @@ export function logLines(steps: Step[], curtain: number, who: string): LogLines 
 }
 
 /** Only what the window shows is in the page. */
-export function log(steps: Step[], { steps: lines, names }: LogLines, now: number, who: string, scrolled: number, zero: number): Kid {
+export function log(steps: Step[], { steps: lines, names }: LogLines, now: number, who: string, scrolled: number, zero: number, untimed?: boolean): Kid {
   const first = Math.max(0, Math.floor(scrolled / ROW) - 4), said = ({ mark, mine, sentence }: Step) => `${mark ? "◆ " : ""}${mine ? "▪ " : ""}${sentence}`, time = widest((steps[steps.length - 1]?.t ?? 0) - zero), named = clamp(Math.ceil(Math.max(...names.map((name) => textWidth(name, 13)))) + 2, 92, 150);
   return [h("div", { key: "filter", class: "wst-filter", role: "group", "aria-label": phrase("show") }, ["", "◆", ...names].map((name) => h("button", { key: name, type: "button", "data-ui": "who", "data-arg": name, "aria-pressed": String(who === name) }, name === "" ? phrase("all") : name === "◆" ? phrase("interesting") : name)), h("span", {}, phrase("lines", { lines: lines.length }))),
     h("div", { key: "log", class: "wst-log", style: `height:${lines.length * ROW}px` }, lines.slice(first, first + 22).map((i, n) => h("button", { key: i, type: "button", class: i === now ? "now" : "", "data-ui": "step", "data-arg": i, style: `top:${(first + n) * ROW}px`, "aria-current": i === now ? "step" : null },
-      h("span", { class: "t", style: `width:${time}px` }, ms(Math.max(0, steps[i].t - zero))), h("span", { class: "who", style: `width:${named}px` }, steps[i].who ?? ""), h("span", { class: "said", title: steps[i].sentence ?? null }, said(steps[i])))))];
+      h("span", { class: "t", style: `width:${time}px` }, ms(Math.max(0, steps[i].t - zero), untimed)), h("span", { class: "who", style: `width:${named}px` }, steps[i].who ?? ""), h("span", { class: "said", title: steps[i].sentence ?? null }, said(steps[i])))))];
 }
 
 /** How far down the line of a step, or the next after it, stands. */

@@ -9,7 +9,7 @@ import { phrase } from "./words";
 
 export interface Time {
   runs: Map<number, Run>; run: Run; t: number; step: number; row?: number; number: number; zero: number; from: number; ends: number; curtain: number;
-  playing: boolean; slow: boolean; width: number; uid: string; folded: boolean; chip: string;
+  playing: boolean; slow: boolean; width: number; uid: string; folded: boolean; chip: string; untimed?: boolean;
 }
 
 const ICONS = { back: "M4 3h2v10H4zM13 3v10L6.5 8z", play: "M4 2.5v11L13.5 8z", pause: "M4 3h3v10H4zM9 3h3v10H9z", on: "M10 3h2v10h-2zM3 3v10l6.5-5z", mark: "M2 3v10l5-5zM11.5 3.2L16 8l-4.5 4.8L7 8z" };
@@ -24,7 +24,7 @@ export function transport(time: Time): VNode {
     time.chip && h("button", { key: "chip", type: "button", class: "wst-chip", "data-ui": "fold", "aria-expanded": String(!time.folded), title: phrase(time.folded ? "unfold" : "fold") }, `${time.folded ? "▸" : "▾"} ${time.chip}`),
     Math.max(...rows.values()) >= ROWS && branchList(time),
     h("div", { class: "wst-line", key: "line" }, timeline(time, rows)),
-    h("div", { class: "wst-now", key: "now", style: `min-width:${Math.max(62, widest(time.ends))}px` }, ms(Math.max(0, t - time.zero)), h("small", {}, playing && slow ? phrase("slow-motion") : row !== undefined ? phrase("row", { number: row }) : time.number < 1 ? phrase("set-up") : phrase("step", { number: time.number }))));
+    h("div", { class: "wst-now", key: "now", title: time.untimed ? phrase("no-times") : null, style: `min-width:${Math.max(62, widest(time.ends))}px` }, ms(Math.max(0, t - time.zero), time.untimed), h("small", {}, playing && slow ? phrase("slow-motion") : row !== undefined ? phrase("row", { number: row }) : time.number < 1 ? phrase("set-up") : phrase("step", { number: time.number }))));
 }
 
 export const timeToX = (time: Time, t: number): number => 8 + (time.width - 16) * clamp((t - time.from) / Math.max(time.ends - time.from, 1e-9), 0, 1);
@@ -90,5 +90,5 @@ function timeline(time: Time, rows: Map<number, number>): VNode {
     kids.push(G({ key: "curtain" }, R(x, 5, w, 34, "k-line2 w1", { rx: 4, style: `fill:url(#${uid}curtain)` }), R(x + w / 2 - 9, 12, 18, 20, "sunk", { rx: 9 }), T(x + w / 2, 27, "?", "mid b")));
   }
   kids.push(G({ key: "head", style: `transform:translate(${X(time.t)}px,0)` }, L(0, 4, 0, 41, "k-ink w2"), P("M-5.5 2h11l-5.5 8z", "f-ink")));
-  return h("svg", { key: "timeline", "data-time": "1", tabindex: 0, role: "slider", "aria-label": phrase("virtual-time"), "aria-valuemin": 0, "aria-valuemax": Math.round(time.ends - time.from), "aria-valuenow": Math.round(time.t - time.from), "aria-valuetext": ms(Math.max(0, time.t - time.zero)), viewBox: `0 0 ${width} 44`, width, height: 44 }, kids);
+  return h("svg", { key: "timeline", "data-time": "1", tabindex: 0, role: "slider", "aria-label": phrase("virtual-time"), "aria-valuemin": 0, "aria-valuemax": Math.round(time.ends - time.from), "aria-valuenow": Math.round(time.t - time.from), "aria-valuetext": ms(Math.max(0, time.t - time.zero), time.untimed), viewBox: `0 0 ${width} 44`, width, height: 44 }, kids);
 }

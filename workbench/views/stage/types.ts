@@ -62,6 +62,8 @@ export interface Scene {
   parameters?: Parameter[];
   /** the run has a share code: the kernel answers the act `share` with it */
   shares?: boolean;
+  /** there are no times, only an order: the log of a program */
+  untimed?: boolean;
   /** how much virtual time passes in 1 ms while playing; 1/120 if absent */
   pace?: number;
 }

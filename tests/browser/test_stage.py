@@ -319,6 +319,15 @@ def test_a_moment_is_drawn_the_same_whatever_came_before(opened):
     assert page.evaluate(f"first.isEqualNode({drawn})")
 
 
+def test_a_long_time_is_told_in_seconds(opened):
+    """A server may be up for days; its steps are told apart all the same."""
+    rows = import_capture(CAPTURES / "rmq43_a_publisher_grants.pcapng").rows[:4]
+    last = replace(rows[-1], t_us=1_322_004_210)
+    page = opened(scenes.scene([*rows[:-1], last]))
+    seek(page, last.t_us / 1000)
+    assert page.locator(".wst-now").inner_text().split("\n")[0] == "1322.0042 s"
+
+
 def test_a_log_without_times_shows_none(opened):
     """Its rows have an order; what stands for their times only keeps them apart."""
     rows = import_capture(CAPTURES / "rmq43_a_publisher_grants.pcapng").rows[:40]

@@ -94,7 +94,7 @@ function round(least) {
   const power = 10 ** Math.floor(Math.log10(Math.max(least, 1)));
   return [1, 2, 5, 10].map((n) => n * power).find((n) => n >= least) ?? power * 10;
 }
-var ms = (t, untimed = false) => untimed ? "?" : `${t < 10 || Math.round(t * 10) % 10 ? t.toFixed(1) : Math.round(t)} ms`;
+var ms = (t, untimed = false) => untimed ? "?" : t >= 1e5 ? `${(t / 1e3).toFixed(4)} s` : `${t < 10 || Math.round(t * 10) % 10 ? t.toFixed(1) : Math.round(t)} ms`;
 var widths = /* @__PURE__ */ new Map();
 var pen = null;
 function textWidth(text, size = 13, weight = 500) {

@@ -38,8 +38,8 @@ export function round(least: number): number {
   return [1, 2, 5, 10].map((n) => n * power).find((n) => n >= least) ?? power * 10;
 }
 
-/** A time, or that there is none. */
-export const ms = (t: number, untimed = false): string => untimed ? "?" : `${t < 10 || Math.round(t * 10) % 10 ? t.toFixed(1) : Math.round(t)} ms`;
+/** A time, or that there is none; what is long in seconds, to the same digit. */
+export const ms = (t: number, untimed = false): string => untimed ? "?" : t >= 100_000 ? `${(t / 1000).toFixed(4)} s` : `${t < 10 || Math.round(t * 10) % 10 ? t.toFixed(1) : Math.round(t)} ms`;
 
 const widths = new Map<string, number>();
 let pen: CanvasRenderingContext2D | null = null;

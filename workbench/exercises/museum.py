@@ -162,7 +162,11 @@ def _reader(
         table = table_of("museum", lines, reader=say_here(f"museum.{kind.name}"))
         return Played(run=played, figure=found.wrong(kind.name), table=table)
 
-    return Piece(wrong=read(make), right=read(museum_readers.RightReader), facts={"start": start})
+    return Piece(
+        wrong=read(make),
+        right=read(museum_readers.RightReader),
+        facts={"start": start, "frames": len(audit(played).lines)},
+    )
 
 
 def _drained_late() -> Run:

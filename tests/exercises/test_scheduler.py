@@ -119,8 +119,15 @@ def test_hints_tell_a_little_more_each_time():
     game.hint()
     assert game.line == f"Next: {in_words(level.found.shortest[:1])}."
     game.hint()
-    assert game.line.count(",") == level.par - 1
+    assert game.line == f"From here: {in_words(level.found.shortest)}."
     assert game.hints == 3
+
+
+def test_a_move_that_is_repeated_is_said_once():
+    assert in_words(["send-flow", "send-transfer", "send-transfer", "send-flow"]) == (
+        "the receiver sends the next flow, the sender sends a message (2 times),"
+        " the receiver sends the next flow"
+    )
 
 
 def test_a_position_without_a_way_out_is_said_to_be_one():

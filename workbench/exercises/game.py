@@ -6,6 +6,7 @@ What can be done, and in how few moves, comes from the explorer.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import groupby
 
 from workbench.scenarios.link_model import LinkState, LinkView
 from workbench.scenarios.schedules import states_along
@@ -157,5 +158,6 @@ class Game:
 
 
 def in_words(moves: Sequence[str]) -> str:
-    """Moves, one after the other."""
-    return ", ".join(say(f"move.{move}") for move in moves)
+    """Moves, one after the other; one that is made several times in a row is said once."""
+    told = [(say(f"move.{move}"), len([*again])) for move, again in groupby(moves)]
+    return ", ".join(say("repeated", move=move, n=n) if n > 1 else move for move, n in told)

@@ -231,6 +231,18 @@ def test_a_line_without_its_mandatory_fields_is_named_and_left_out(tmp_path):
     assert "incoming-window is mandatory" in result.report.connections[0].problems[0]
 
 
+@pytest.mark.parametrize("number", ["1" * 5_000, "-" + "1" * 5_000, "0x" + "f" * 5_000])
+def test_a_number_of_thousands_of_digits_costs_its_line_only(tmp_path, number):
+    """Python itself turns none of more than 4,300 digits into a number or back into text."""
+    fields = f'container-id="c", properties={{:n={number}}}'
+    path = tmp_path / "long.log"
+    path.write_text(f'{POINTER}-> @open(16) [{fields}]\n{POINTER}-> @open(16) [container-id="c"]\n')
+    result = import_capture(path)
+    assert [row.kind for row in result.rows] == ["open"]
+    (problem,) = result.report.connections[0].problems
+    assert problem == f"line 1: a number of {len(number):,} characters is no number of AMQP"
+
+
 def test_lines_of_older_proton_and_several_connections_are_read(tmp_path):
     """Older versions print no layer; each address in memory is a connection."""
     path = write(

@@ -187,6 +187,8 @@ def _item(rest: str, channel: int) -> tuple[WireItem, int | None, bool]:
 # -- values in Proton's notation
 
 MAX_DEPTH = 64
+MAX_DIGITS = 64
+"""Characters of a whole number; the widest of AMQP, an `ulong`, has 20."""
 
 
 class NotationError(ValueError):
@@ -351,8 +353,9 @@ class _Reader:
 
 
 def _number(text: str) -> Any:
-    if text.startswith("0x"):
-        return int(text, 16)
-    if text.lstrip("-").isdigit():
-        return int(text)
-    return plain(float(text))
+    hexadecimal = text.startswith("0x")
+    if not hexadecimal and not text.lstrip("-").isdigit():
+        return plain(float(text))
+    if len(text) > MAX_DIGITS:  # no text in decimal can be made of it, for a table or an error
+        raise NotationError(f"a number of {len(text):,} characters is no number of AMQP")
+    return int(text, 16 if hexadecimal else 10)

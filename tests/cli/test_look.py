@@ -333,12 +333,15 @@ def test_what_cannot_be_looked_at_is_told_in_one_line(tmp_path, capsys, name, co
 
 def test_a_folder_is_told_what_look_takes(capture, tmp_path, capsys):
     """Captures lie in it, and look takes one; a folder with a trace is one."""
-    (tmp_path / "a.pcapng").write_bytes(capture.read_bytes())
-    assert main(["look", str(tmp_path)]) == 1
-    assert capsys.readouterr().err == (
+    told = (
         f"workbench look: {tmp_path}: no trace in this folder; look takes one capture: name a file"
         " in it\n"
     )
+    assert main(["look", str(tmp_path)]) == 1  # nothing is in it yet
+    assert capsys.readouterr().err == told
+    (tmp_path / "a.pcapng").write_bytes(capture.read_bytes())
+    assert main(["look", str(tmp_path)]) == 1
+    assert capsys.readouterr().err == told
     files.write(tmp_path / "t.parquet", import_capture(capture).rows)
     assert main(["look", str(tmp_path)]) == 0
 

@@ -144,8 +144,7 @@ def look(path: str | Path, progress: Progress | None = None, *, port: int | None
 
     place, progress = Path(path), progress or Progress()
     try:
-        inside = list(files_in(place)) if place.is_dir() else []
-        if inside and not any(file.suffix == ".parquet" for file in inside):
+        if place.is_dir() and not any(file.suffix == ".parquet" for file in files_in(place)):
             raise LookError(
                 f"{place}: no trace in this folder; look takes one capture: name a file in it"
             )

@@ -134,6 +134,14 @@ def test_what_has_not_happened_yet_cannot_be_compared(server, asked):
     assert check.stopped(server, log=Progress()).right is None
 
 
+@pytest.mark.parametrize("asked", [check.crossed, check.stopped, heartbeats])
+@pytest.mark.parametrize("given", [3, "server", serve])
+def test_what_is_no_live_server_is_a_mistake_in_the_cell(asked, given):
+    """What is wanted is told, and what was given."""
+    with pytest.raises(TypeError, match=f"`serve` gave is wanted.* not {type(given).__name__}$"):
+        asked(given)
+
+
 def test_the_handshake_is_counted_frame_by_frame(server, wire):
     """The first frame is the protocol header; everything before the attach is counted [2.2]."""
     held_on(wire, 1)

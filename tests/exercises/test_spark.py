@@ -169,6 +169,13 @@ def test_without_java_a_query_has_to_wait(no_java):
     assert log.records == []
 
 
+@pytest.mark.parametrize("given", [3, "spark", SparkDesk])
+def test_what_is_no_desk_is_a_mistake_in_the_cell(given):
+    """What is wanted is told, and what was given."""
+    with pytest.raises(TypeError, match=f"`start_spark` gave is wanted .*{type(given).__name__}$"):
+        check.query(lambda table: table, given)
+
+
 # -- answers on the page
 
 

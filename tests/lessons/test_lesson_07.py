@@ -352,6 +352,12 @@ def test_what_is_no_cap_is_not_judged(answer):
     assert log.entries == {}
 
 
+def test_what_is_no_run_cannot_tell_which_node_decides():
+    """A number instead of the run is answered with what is wanted."""
+    with pytest.raises(TypeError, match="a stage or a run"):
+        check.decides("n2", 3)
+
+
 def test_the_node_that_decides_is_read_off_the_run(five):
     """The third disk of those that live."""
     mystery = disks(five, {"n1": 12, "n2": 14, "n3": 30, "n4": 8, "n5": 13})

@@ -572,7 +572,7 @@ def decides(answer: Any, played: Run) -> Case:
     """
     if answer is ...:
         return case("unanswered")
-    story = Replicas(played.rows)
+    story = Replicas(run_of(played).rows)
     if answer not in tuple(story.nodes):  # a list, too, is no node
         return case("no-node", given=repr(answer), nodes=", ".join(story.nodes))
     message = newest(story)

@@ -46,7 +46,7 @@ def fill(server: Any, queue: str, messages: int) -> str:
 def heartbeats(server: Any) -> str:
     """How many empty frames have arrived so far, by who got them."""
     arrived = [
-        row for row in server.rows() if row.kind == HEARTBEAT and row.event in (RECEIVED, OBSERVED)
+        row for row in _rows(server) if row.kind == HEARTBEAT and row.event in (RECEIVED, OBSERVED)
     ]
     to_client = sum(row.from_peer == BROKER for row in arrived)
     return say("beats", n=len(arrived), clients=to_client, broker=len(arrived) - to_client)
@@ -171,7 +171,7 @@ def next_credit(server: Any) -> Facts | None:
 @lesson.asks
 def stopped_at(server: Any) -> Facts | None:
     """Which frame is the first that a breakpoint on the credit holds?"""
-    rows = server.rows()
+    rows = _rows(server)
     stops = _stops(rows)
     held = [row for row in _sent(rows) if stops and row.seq > stops[0].seq]
     if not held:
@@ -203,7 +203,7 @@ def whose_ledger(server: Any) -> Facts | None:
 @lesson.asks
 def rows_per_frame(proxy: Any) -> Facts | None:
     """In how many rows is a frame, in the trace of a proxy?"""
-    rows = [row for row in proxy.rows() if row.frame_id is not None]
+    rows = [row for row in _rows(proxy) if row.frame_id is not None]
     if not rows:
         return None
     frames = len({row.frame_id for row in rows})
@@ -232,7 +232,7 @@ def crossed(server: Any) -> Case:
     Args:
         server: a live broker.
     """
-    rows = server.rows()
+    rows = _rows(server)
     arrived = _flows(rows, RECEIVED)
     if not arrived:
         return case("nothing")
@@ -259,7 +259,7 @@ def stopped(server: Any) -> Case:
     Args:
         server: a live broker.
     """
-    rows = server.rows()
+    rows = _rows(server)
     stops = [row for row in _stops(rows) if "_" in row.extra["breakpoint"]]
     if not stops:
         return case("not-met")
@@ -289,12 +289,24 @@ def stopped(server: Any) -> Case:
 # -- reading a live trace
 
 
+def _rows(server: Any) -> list[Row]:
+    """The rows of a live broker or proxy so far.
+
+    Raises:
+        TypeError: if it is neither.
+    """
+    if not callable(getattr(server, "rows", None)):
+        raise TypeError(say("no-server", kind=type(server).__name__))
+    rows: list[Row] = server.rows()
+    return rows
+
+
 def _consumer_rows(server: Any) -> list[Row]:
     """The rows of the latest connection on which a client has attached a receiver, else the latest.
 
     None at all if nobody has connected.
     """
-    rows: list[Row] = [row for row in server.rows() if row.connection is not None]
+    rows: list[Row] = [row for row in _rows(server) if row.connection is not None]
     receiving = [
         row.connection
         for row in rows

@@ -221,6 +221,29 @@ def test_payload_cut_by_the_snapshot_length_costs_no_counter(folder, size):
     assert f"{transfers} packets kept only in part; capture whole packets" in result.report.text()
 
 
+def is_transfer(item):
+    """Whose frame counts although its payload is lost."""
+    return isinstance(item, Frame) and isinstance(item.performative, Transfer)
+
+
+def test_rows_of_gaps_hold_as_many_octets_as_the_capture_lost(folder):
+    """Those that a frame is short of, not those of it that are there."""
+    said = [(side, item) for side, item in Script().frames() if not is_transfer(item)]
+    tape, _ = record(bursts(said), frame_by_frame=True)
+    whole, short = folder / "whole.pcapng", folder / "short.pcapng"
+    tape.write(whole)
+    shortened(whole, tape, short, lambda octets: min(octets, 54 + 24))
+    result = import_capture(short)
+    (report,) = result.report.connections
+    for peer, way in (("client", report.from_client), ("broker", report.from_broker)):
+        lost = [
+            row.extra["octets"]
+            for row in result.rows
+            if row.event == "gap" and row.extra["from_peer"] == peer
+        ]
+        assert sum(lost) == way.lost_octets > 0
+
+
 def test_packets_too_short_to_read_are_not_taken_for_another_protocol(folder):
     """A protocol header of which six octets are there may be any of AMQP's."""
     tape, _ = record(plan())
@@ -457,7 +480,7 @@ class Methods:
 
     def gap(self, side, octets):
         self.read[side] += octets
-        return [Unreadable(self.read[side] - octets, octets, "octets are lost", True)]
+        return [Unreadable(self.read[side] - octets, octets, "octets are lost", octets)]
 
     def finish(self, side):
         return []

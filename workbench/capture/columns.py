@@ -89,12 +89,12 @@ class RowColumns:
         about = {
             "from_peer": from_peer,
             "offset": place.offset,
-            "octets": place.octets,
+            "octets": place.octets if place.lost is None else place.lost,
             "text": place.text,
         }
         self._values += (
-            self._time(t_raw_us), t_raw_us, "gap" if place.lost else "error", None, None, INTERNAL,
-            connection, None, about, *(None for _ in _RECORD),
+            self._time(t_raw_us), t_raw_us, "error" if place.lost is None else "gap", None, None,
+            INTERNAL, connection, None, about, *(None for _ in _RECORD),
         )  # fmt: skip
         self.waiting += 1
 

@@ -57,16 +57,16 @@ class Unreadable(Struct, frozen=True, gc=False):
 
     Attributes:
         offset: where in the stream.
-        octets: how many.
+        octets: how far it reaches from there, as far as that was seen.
         text: what is wrong, for a person.
-        lost: they are not in the capture (else they are there and cannot be read).
+        lost: how many are not in the capture; None if all are there and cannot be read.
         detail: more, which may quote the octets.
     """
 
     offset: int
     octets: int
     text: str
-    lost: bool
+    lost: int | None
     detail: str = ""
 
 

@@ -185,7 +185,7 @@ class FrameSplitter:
             left = self._gap_in_frame(left, found)
         if left:
             text = f"{left:,} octets are not in the capture"
-            found.append(Unreadable(self.offset, left, text, True))
+            found.append(Unreadable(self.offset, left, text, left))
             self.offset += left
             self._state = _SEARCH
         return found
@@ -199,7 +199,7 @@ class FrameSplitter:
             self._work(found, final=True)
         if self._skip:
             text = f"the stream ends {self._skip:,} octets before the end of a frame"
-            found.append(Unreadable(self.offset, 0, text, True))
+            found.append(Unreadable(self.offset, 0, text, self._skip))
         return found
 
     # -- what to do with the octets in hand
@@ -269,7 +269,7 @@ class FrameSplitter:
                 if self._next(end, self.limit) is None:
                     self._lose_boundary(found, at, text, detail)
                     return
-                found.append(Unreadable(base + at, size, text, False, detail))
+                found.append(Unreadable(base + at, size, text, None, detail))
             else:
                 found.append(DecodedFrame(base + at, raw, item, size, body))
             at = end
@@ -277,12 +277,13 @@ class FrameSplitter:
         if left and final:
             whole = f"{need:,}" if need > LEAST else f"its first {self.header_size}"
             text = f"the stream ends in the middle of a frame: {left:,} of {whole} octets are there"
-            found.append(Unreadable(base + at, left, text, True))
+            lost = need - left if need > LEAST else 0
+            found.append(Unreadable(base + at, left, text, lost))
         self._keep(at, need)
 
     def _lose_boundary(self, found: list[Found], at: int, text: str, detail: str = "") -> None:
         """No frame here: the next boundary is searched one octet further on."""
-        found.append(Unreadable(self.offset + at, 0, text, False, detail))
+        found.append(Unreadable(self.offset + at, 0, text, None, detail))
         self._go_on(at + 1, _SEARCH)
 
     def _gap_in_frame(self, left: int, found: list[Found]) -> int:
@@ -294,17 +295,17 @@ class FrameSplitter:
             self.skipped += len(data)
             return left
         if self._state == _START or not size:
-            found.append(Unreadable(offset, len(data), "a frame was cut by a gap", False))
+            found.append(Unreadable(offset, len(data), "a frame was cut by a gap", None))
             return left
+        # The frame's end is known, so the boundary behind it is not lost.
         missing = size - len(data)
+        inside = min(left, missing)
         cut = self.without_body(data, size)
         if cut is None:
-            text = f"frame of {size:,} octets: {missing:,} of them are not in the capture"
-            found.append(Unreadable(offset, len(data), text, True))
+            text = f"frame of {size:,} octets: {inside:,} of them are not in the capture"
+            found.append(Unreadable(offset, len(data), text, inside))
         else:
             found.append(DecodedFrame(offset, None, cut[0], size, cut[1]))
-        # The frame's end is known, so the boundary behind it is not lost.
-        inside = min(left, missing)
         self.offset += inside
         self._skip = missing - inside
         return left - inside
@@ -334,7 +335,7 @@ class FrameSplitter:
             self.skipped += len(data)
             if self._began or self.trusted:
                 text = "no further frame boundary was found"
-                found.append(Unreadable(self.offset, len(data), text, False))
+                found.append(Unreadable(self.offset, len(data), text, None))
             self._keep(len(data), LEAST)
             return
         if waiting is None or len(data) - waiting > SEARCH_FRAME:
@@ -348,7 +349,7 @@ class FrameSplitter:
     def _synced(self, found: list[Found], start: int, frames: int) -> None:
         if self._began and start:
             text = f"{start:,} octets passed over up to the next frame boundary"
-            found.append(Unreadable(self.offset, start, text, False))
+            found.append(Unreadable(self.offset, start, text, None))
         self.skipped += start
         if not self._began:
             self.synced_by = frames

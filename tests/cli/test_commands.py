@@ -321,6 +321,17 @@ def test_import_makes_a_trace_and_reports(capsys, folder):
     assert err == ["t.parquet: 56 rows"]
 
 
+@pytest.mark.parametrize("output", ["t.parquet", "many"])
+def test_one_row_is_told_as_one(capsys, folder, output):
+    """Of one capture as of a folder of them."""
+    (folder / "logs").mkdir()
+    (folder / "logs" / "one.log").write_text("[0x1]: AMQP:FRAME:0 -> AMQP\n")
+    capture = "logs/one.log" if output.endswith(".parquet") else "logs"
+    _, err = lines(capsys, "import", capture, "-o", output)
+    assert err[-1].endswith("1 row")
+    assert "1 captures" not in err[-1]
+
+
 def test_the_good_ones_of_several_captures_are_kept(capsys, folder):
     """Each skipped one gets a line; --strict writes nothing at all."""
     Path("cat.jpg").write_bytes(b"\xff\xd8\xff\xe0")

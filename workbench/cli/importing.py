@@ -62,6 +62,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def command(arguments: argparse.Namespace) -> int:
     """Read, report, write."""
     from workbench.capture.importer import CaptureError, import_files
+    from workbench.trace.words import counted
 
     into_folder = not arguments.output.endswith(".parquet")
     if any(is_many(capture) for capture in arguments.captures) or (
@@ -93,6 +94,6 @@ def command(arguments: argparse.Namespace) -> int:
         return BAD_INPUT
     report.failures.clear()  # they were told on stderr
     print(report.text(), end="")
-    there = f", {report.kept:,} captures there already" if report.kept else ""
-    say(f"{target}: {report.rows:,} rows{there}")
+    there = f", {counted(report.kept, 'capture')} there already" if report.kept else ""
+    say(f"{target}: {counted(report.rows, 'row')}{there}")
     return DONE

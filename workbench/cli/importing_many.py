@@ -8,6 +8,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from workbench.trace.words import counted
+
 from .console import BAD_INPUT, DONE, CommandError, Progress, say
 
 if TYPE_CHECKING:
@@ -55,7 +57,8 @@ def import_many(arguments: argparse.Namespace) -> int:
     if arguments.output.endswith(".parquet") and not is_url(arguments.output):
         say(f"{arguments.output}: is a folder, with one Parquet file for each capture")
     there = f", {result.kept:,} there already" if result.kept else ""
-    say(f"{arguments.output}: {result.files:,} captures, {result.rows:,} rows{there}")
+    made = f"{counted(result.files, 'capture')}, {counted(result.rows, 'row')}"
+    say(f"{arguments.output}: {made}{there}")
     return DONE
 
 

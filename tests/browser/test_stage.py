@@ -57,9 +57,10 @@ COLLISIONS = """() => {
     const meet = (p, q) => Math.min(p.right, q.right) > Math.max(p.left, q.left) && Math.min(p.bottom, q.bottom) > Math.max(p.top, q.top);
     const boxed = (all) => [...svg.querySelectorAll(all)].map((node) => [node.textContent || node.parentElement.textContent, node.getBoundingClientRect(), node]);
     const pills = boxed("rect[rx='13'], [data-act] > rect.face"), boxes = boxed("rect.node"), texts = boxed("text");
-    pills.forEach(([a, p], i) => {
+    pills.forEach(([a, p, pill], i) => {
       if (boxes.filter(([, q]) => meet(p, q)).length > 1) found[`pill on two boxes: ${a}`] = look;
       for (const [b, q] of pills.slice(i + 1)) if (meet(p, q)) found[`pill on pill: ${a} | ${b}`] = look;
+      for (const [b, q, text] of texts) if (!pill.parentElement.contains(text) && text.compareDocumentPosition(pill) & 4 && meet(p, q) && q.bottom - p.top > 3 && p.bottom - q.top > 3) found[`under a pill: ${b} | ${a}`] = look;
     });
     texts.forEach(([a, p, text], i) => {
       if (p.left < own.left || p.right > own.right || p.top < own.top || p.bottom > own.bottom) found[`outside: ${a}`] = look;
@@ -227,7 +228,7 @@ def test_a_scene_is_whole_on_one_screen_and_its_labels_never_collide(opened, nam
     """At most 600 px high, not wider than the page, and of one height at every step and tab.
 
     No two texts of the picture lie on each other, nor two pills or buttons, no pill on two boxes,
-    no text lies under a box and none leaves the picture, at any time of the run.
+    no text lies under a box or a pill and none leaves the picture, at any time of the run.
     """
     page = opened(name, width=width, ask=True, reduced_motion="reduce")
     heights = """() => { const heights = new Set(), look = () => heights.add(stage.el.offsetHeight);
@@ -256,6 +257,14 @@ def test_time_formula_and_tabs_are_never_cut_off(opened, name, width):
     page = opened(name, width=width, reduced_motion="reduce")
     assert page.evaluate(CUT_OFF) == {}
     assert page.locator(".wst-line").bounding_box()["width"] > 100
+
+
+@pytest.mark.parametrize("width", [640, 830])
+def test_no_word_of_three_clients_lies_under_what_blocks_them(opened, width):
+    """Their boxes are low, and what blocks one hangs over its lower edge."""
+    place = CAPTURES / "amqp091" / "rmq43_b1_amqp091_memory_alarm.pcapng"
+    page = opened(scenes.scene(import_capture(place).rows), width=width, reduced_motion="reduce")
+    assert [one for one in page.evaluate(COLLISIONS) if "under a pill" in one] == []
 
 
 @pytest.mark.parametrize("width", [640, 720, 830])

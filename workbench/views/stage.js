@@ -187,16 +187,18 @@ function toggle(view, on, name) {
   const is = view.state.on?.[act.id] ?? false;
   return hit(view, act.id, null, phrase("press", { name, act: is ? act.undo ?? act.name : act.name }), { "aria-pressed": String(is) });
 }
+var secondLine = (height) => height < LOW ? 38 : 41;
+var LOW = 66;
 function nodeBox(view, node, x, y, w, height, a = {}) {
   const state = view.state.nodes?.[node.id] ?? {}, role = tone(node.role), press = toggle(view, node.id, node.name);
-  const sub = state.sub ?? node.sub ?? "", named = textWidth(sub, 12) > w - 20 ? sub.match(/“.+”$/)?.[0] ?? sub : sub, shown = fit(named, w - 20, 12), c = node.role ? `c-${role}` : "";
+  const sub = state.sub ?? node.sub ?? "", second = y + secondLine(height), named = textWidth(sub, 12) > w - 20 ? sub.match(/“.+”$/)?.[0] ?? sub : sub, shown = fit(named, w - 20, 12), c = node.role ? `c-${role}` : "";
   view.labels.take(x, y, x + w, y + height);
   return G(
     { key: `node ${node.id}`, ...press, ...a },
     R(x, y, w, height, `node ${node.role ? `s-${role}` : ""} ${state.blocked ? "stop" : ""} ${state.down ? "down" : ""}`, { rx: 11 }),
     node.role && P(`M${x + 11} ${y}h${w - 22}a11 11 0 0 1 10 6.5h-${w - 2}a11 11 0 0 1 10 -6.5z`, `f-${role}`),
     T(x + 12, y + 25, fitName(node.name, w - 20, 13, 650), `b ${c}`),
-    sub && T(x + 12, y + 41, shown, "m s12"),
+    sub && T(x + 12, second, shown, "m s12"),
     shown !== sub && h("title", {}, sub),
     state.down && P(`M${x + w - 24} ${y + 12}l12 12m0 -12l-12 12`, "k-stop w4")
   );
@@ -699,7 +701,7 @@ function party(view, node, { x, y, w, h: high }) {
   kids.push(items(state, x + 12, low ? Math.max(y + 46, y + high - 50) : top + 4, w - 24, tall));
   const plain = state.items != null && facts.some((text) => textWidth(text, 12) > w - 38 - wides[0]), one = !low && buttons.length === 1 && view.small && plain ? 34 : wides[0] ?? 0, right = stacked || low ? 0 : one + 14;
   buttons.forEach((act, i) => kids.push(low ? button(view, act, x + w - 44, y + high - 36, 34, true) : stacked ? button(view, act, x + 10, floor - 3 - 30 * (buttons.length - i), wides[i], true) : button(view, act, x + w - one - 10, y + high - 46, one, true)));
-  if (high < 66) facts.splice(0).slice(0, 1).filter((text) => textWidth(text, 12) + textWidth(state.sub ?? node.sub ?? "", 12) < w - 32).forEach((text) => kids.push(fact(text, 8, x + w - 12, y + 41, "end")));
+  if (high < LOW) facts.splice(0).slice(0, 1).filter((text) => textWidth(text, 12) + textWidth(state.sub ?? node.sub ?? "", 12) < w - 32).forEach((text) => kids.push(fact(text, 8, x + w - 12, y + secondLine(high), "end")));
   const first = state.items == null ? top + 10 : low ? y + high - 14 : top + tall + 24;
   if (!stacked) facts.slice(0, low ? 1 : 2).forEach((text, i) => {
     const at2 = first + i * 16, taken = at2 > y + high - 52 ? right : 0;

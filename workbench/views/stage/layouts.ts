@@ -3,7 +3,7 @@
 import { h, type Kid, type VNode } from "./dom";
 import { clamp, fit, fitName, sizeIn, textWidth } from "./geometry";
 import { bars, numberLine } from "./lines";
-import { actsOn, at, button, buttonWidth, C, diskMark, dots, fits, frameMark, G, items, knob, L, nodeBox, onWire, P, pill, R, T, toggle, tone, TONES, valveMark, wireMark, type View, type Wire } from "./marks";
+import { actsOn, at, button, buttonWidth, C, diskMark, dots, fits, frameMark, G, items, knob, L, LOW, nodeBox, onWire, P, pill, R, secondLine, T, toggle, tone, TONES, valveMark, wireMark, type View, type Wire } from "./marks";
 import type { Act, Gauge, Link, Node } from "./types";
 import { phrase } from "./words";
 
@@ -46,7 +46,7 @@ function party(view: View, node: Node, { x, y, w, h: high }: Box): Kid {
   const plain = state.items != null && facts.some((text) => textWidth(text, 12) > w - 38 - wides[0]), one = !low && buttons.length === 1 && view.small && plain ? 34 : wides[0] ?? 0, right = stacked || low ? 0 : one + 14;
   buttons.forEach((act, i) => kids.push(low ? button(view, act, x + w - 44, y + high - 36, 34, true) : stacked ? button(view, act, x + 10, floor - 3 - 30 * (buttons.length - i), wides[i], true) : button(view, act, x + w - one - 10, y + high - 46, one, true)));
   // A box of a name and a word has no line of its own for what it counts; beside the word there may be room for one.
-  if (high < 66) facts.splice(0).slice(0, 1).filter((text) => textWidth(text, 12) + textWidth(state.sub ?? node.sub ?? "", 12) < w - 32).forEach((text) => kids.push(fact(text, 8, x + w - 12, y + 41, "end")));
+  if (high < LOW) facts.splice(0).slice(0, 1).filter((text) => textWidth(text, 12) + textWidth(state.sub ?? node.sub ?? "", 12) < w - 32).forEach((text) => kids.push(fact(text, 8, x + w - 12, y + secondLine(high), "end")));
   const first = state.items == null ? top + 10 : low ? y + high - 14 : top + tall + 24;
   if (!stacked) facts.slice(0, low ? 1 : 2).forEach((text, i) => { const at = first + i * 16, taken = at > y + high - 52 ? right : 0; if (textWidth(text, 12) < w - 24 - taken || !taken) kids.push(fact(fit(text, w - 24 - taken, 12), i, x + 12, at)); });
   return G({ key: `party ${node.id}` }, kids);

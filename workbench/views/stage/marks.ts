@@ -63,15 +63,21 @@ export function toggle(view: View, on: string, name: string): Attributes | null 
   return hit(view, act.id, null, phrase("press", { name, act: is ? act.undo ?? act.name : act.name }), { "aria-pressed": String(is) });
 }
 
+/** Where the second line of a party's words stands: above the pill on the lower edge of a box that is low. */
+export const secondLine = (height: number): number => (height < LOW ? 38 : 41);
+
+/** A box lower than this has two lines of words and no more. */
+export const LOW = 66;
+
 /** A party. */
 export function nodeBox(view: View, node: Node, x: number, y: number, w: number, height: number, a: Attributes = {}): VNode {
   const state = view.state.nodes?.[node.id] ?? {}, role = tone(node.role), press = toggle(view, node.id, node.name);
-  const sub = state.sub ?? node.sub ?? "", named = textWidth(sub, 12) > w - 20 ? sub.match(/“.+”$/)?.[0] ?? sub : sub, shown = fit(named, w - 20, 12), c = node.role ? `c-${role}` : "";
+  const sub = state.sub ?? node.sub ?? "", second = y + secondLine(height), named = textWidth(sub, 12) > w - 20 ? sub.match(/“.+”$/)?.[0] ?? sub : sub, shown = fit(named, w - 20, 12), c = node.role ? `c-${role}` : "";
   view.labels.take(x, y, x + w, y + height);
   return G({ key: `node ${node.id}`, ...press, ...a },
     R(x, y, w, height, `node ${node.role ? `s-${role}` : ""} ${state.blocked ? "stop" : ""} ${state.down ? "down" : ""}`, { rx: 11 }),
     node.role && P(`M${x + 11} ${y}h${w - 22}a11 11 0 0 1 10 6.5h-${w - 2}a11 11 0 0 1 10 -6.5z`, `f-${role}`),
-    T(x + 12, y + 25, fitName(node.name, w - 20, 13, 650), `b ${c}`), sub && T(x + 12, y + 41, shown, "m s12"), shown !== sub && h("title", {}, sub),
+    T(x + 12, y + 25, fitName(node.name, w - 20, 13, 650), `b ${c}`), sub && T(x + 12, second, shown, "m s12"), shown !== sub && h("title", {}, sub),
     state.down && P(`M${x + w - 24} ${y + 12}l12 12m0 -12l-12 12`, "k-stop w4"));
 }
 

@@ -303,6 +303,16 @@ def test_where_octets_are_missing_nobody_is_said_to_have_had_no_wait():
     assert told.headline == "No stall can be proved: octets are missing in the trace."
 
 
+def test_octets_that_are_there_are_not_called_missing():
+    """A broken frame may have hidden anything; all of it is in the capture."""
+    rows = import_capture(CAPTURES / "amqp091" / "rmq43_e1_amqp091_errors.pcapng").rows
+    assert {row.event for row in rows} >= {"error"}
+    assert {row.event for row in rows}.isdisjoint({"gap"})
+    assert story(rows).headline.endswith(
+        " No stall can be proved: some octets of the trace cannot be read."
+    )
+
+
 def test_what_lasted_to_the_end_is_doubted_where_octets_are_missing_within_it():
     """The flow that opened the window may be among them, and so may the first grant."""
     rows = import_capture([CAPTURES / "rmq43_f_memory_alarm.pcapng"]).rows

@@ -84,7 +84,7 @@ class Story:
             each grant, is not in the trace; the prefetch of some channel; empty if none is missing.
         unnamed: a frame is of a link whose attach is not in the trace.
         early: a connection had begun before the trace does.
-        lacking: octets are missing or cannot be read.
+        lacking: what is wrong with its octets, if some are missing or cannot be read.
         clock: what its times are worth.
     """
 
@@ -100,7 +100,7 @@ class Story:
     untold: str
     unnamed: bool
     early: bool
-    lacking: bool
+    lacking: str
     clock: Clock = field(compare=False)
 
     @property
@@ -124,7 +124,7 @@ class Story:
         if self.links:
             return ""
         if not self.unnamed and self.lacking:
-            return "None that can be read: octets are missing in the trace."
+            return f"None that can be read: {self.lacking}."
         if not self.unnamed and self.early:
             return (
                 "None that the trace tells of: no link was attached in it, and no message was sent."
@@ -174,7 +174,7 @@ class Story:
             if self.untold:
                 return f"No stall can be proved: the trace never tells the {self.untold}."
             if self.lacking:
-                return "No stall can be proved: octets are missing in the trace."
+                return f"No stall can be proved: {self.lacking}."
             if self.links and all(link.key.link is None for link in self.links):
                 return "Nobody is known to have been held by a prefetch, a window or an alarm."
             if not self.links and self.early:
@@ -205,6 +205,15 @@ _DOUBT = " Octets are missing within it: it may have ended sooner."
 _NOTHING_MORE = Packets()
 
 
+def _lacking(losses: set[str]) -> str:
+    """What is wrong with a trace's octets, by the events that tell of it; empty if nothing is."""
+    if not losses:
+        return ""
+    if "gap" in losses:
+        return "octets are missing in the trace"
+    return "some octets of the trace cannot be read"
+
+
 def story(rows: Sequence[Row], packets: Packets = _NOTHING_MORE) -> Story:
     """What happened on each link.
 
@@ -232,7 +241,8 @@ def story_in_parts(
     end_us = max(last_us, packets.until_us)
     links: list[LinkStory] = []
     problems: list[Wrong] = []
-    run, begin_us, untold, unnamed, early, lacking = "", end_us, "", False, False, False
+    run, begin_us, untold, unnamed, early = "", end_us, "", False, False
+    losses: set[str] = set()
     for rows in parts:
         known = replace(packets, still_open=packets.still_open | _still_open(rows))
         held, broken = stalled(rows, known.still_open, end_us, clock), violations(rows)
@@ -243,7 +253,7 @@ def story_in_parts(
         unnamed = unnamed or (not links and any(map(_is_unnamed, rows)))
         begun = {row.connection for row in rows if row.kind == "protocol-header"}
         early = early or any(row.is_frame and row.connection not in begun for row in rows)
-        lacking = lacking or any(row.event in LOSSES for row in rows)
+        losses.update(row.event for row in rows if row.event in LOSSES)
         if rows:
             run, begin_us = rows[0].run, min(begin_us, rows[0].t_us)
     links.sort(key=lambda link: tuple(map(str, link.key)))
@@ -286,7 +296,7 @@ def story_in_parts(
         untold="" if worst else untold,
         unnamed=unnamed,
         early=early,
-        lacking=lacking,
+        lacking=_lacking(losses),
         clock=clock,
     )
 

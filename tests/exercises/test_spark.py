@@ -17,7 +17,7 @@ from workbench.exercises import (
 from workbench.exercises.progress import Progress
 from workbench.exercises.question import NotYetError
 from workbench.exercises.spark_answers import RECORDED, Answer, NotRecordedError, recorded
-from workbench.exercises.spark_desk import QUESTIONS, WINDOW_US, SparkDesk
+from workbench.exercises.spark_desk import QUESTIONS, WINDOW_US, SparkDesk, start_spark
 from workbench.exercises.spark_progress import WorkBar
 from workbench.exercises.spark_shows import (
     BATCH,
@@ -169,7 +169,7 @@ def test_without_java_a_query_has_to_wait(no_java):
     assert log.records == []
 
 
-@pytest.mark.parametrize("given", [3, "spark", SparkDesk])
+@pytest.mark.parametrize("given", [3, "spark", start_spark])
 def test_what_is_no_desk_is_a_mistake_in_the_cell(given):
     """What is wanted is told, and what was given."""
     with pytest.raises(TypeError, match=f"`start_spark` gave is wanted .*{type(given).__name__}$"):

@@ -14,7 +14,7 @@ from workbench.exercises.checks import is_whole
 from workbench.exercises.measure import MICROSECONDS
 from workbench.exercises.predict import questions
 from workbench.exercises.spark_answers import ROWS_SHOWN, Answer
-from workbench.exercises.spark_desk import WINDOW_US, SparkDesk, start_spark
+from workbench.exercises.spark_desk import WINDOW_US, start_spark
 from workbench.exercises.spark_shows import (
     ARCHIVE,
     ARCHIVE_BROKER,
@@ -367,7 +367,7 @@ def query(function: Callable[[Any], Any], desk: Any) -> Case:
     Raises:
         TypeError: if the desk is none.
     """
-    if not isinstance(desk, SparkDesk):
+    if not callable(getattr(desk, "session", None)):
         raise TypeError(say("no-desk", kind=type(desk).__name__))
     if desk.session() is None:
         return case("no-spark", why=desk.why_not)

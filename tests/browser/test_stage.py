@@ -829,6 +829,24 @@ def test_an_act_that_is_not_legal_says_in_place_what_would_be(opened):
     assert page.get_by_role("alert").count() == 0
 
 
+def test_the_largest_values_are_shown_whole(opened):
+    """What is cut off is another number: 6000000 for a latency of 60 s."""
+    given = {"latency_us": 60_000_000, "initial_delivery_count": 4294967295}
+    begun = run("credit", parameters=given)
+    page = opened(scenes.scene(begun) | {"parameters": parameter_docs(begun, begun)})
+    arrows, time = (
+        page.locator(f"[data-knob='set_latency:c1'] {part}") for part in ("path", "text")
+    )
+    assert time.text_content() == "60000 ms"
+    ends = "one => { const box = one.getBoundingClientRect(); return [box.left, box.right]; }"
+    assert arrows.evaluate(ends)[1] + 3 < time.evaluate(ends)[0]
+    page.locator(".wst").focus()
+    page.keyboard.press("p")
+    for name in ("latency", "initial delivery count"):
+        field = page.get_by_role("spinbutton", name=name)
+        assert field.evaluate("one => one.scrollWidth <= one.clientWidth"), name
+
+
 def test_a_run_is_begun_anew_from_the_form(opened):
     """By keyboard alone; what is wrong is said in one line, and nothing that was typed is lost."""
     begun = run("publishers", "rmq4.3", {"queues": 2})

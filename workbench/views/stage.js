@@ -337,7 +337,7 @@ function dots(id, x, y, credit, of, text = "") {
 }
 function wireMark(view, wire, id, names, thick, right = true) {
   const { x1, x2, sag } = wire, middle = (x1 + x2) / 2, state = view.state.links?.[id] ?? {}, press = toggle(view, id, phrase("the-wire")), handle = actsOn(view, id, "handle")[0], y = wire.back + sag + thick / 2 + 6;
-  const latency = (handle && view.preview[handle.id]) ?? state.latency, lanes = names.length > 1 ? [wire.there, wire.back] : [wire.there];
+  const latency = (handle && view.preview[handle.id]) ?? state.latency, time = `${latency} ms`, half = Math.max(46, textWidth(time, 12, 650) / 2 + 18), lanes = names.length > 1 ? [wire.there, wire.back] : [wire.there];
   const lane = (at2) => P(`M${x1} ${at2}Q${middle} ${at2 + 2 * sag} ${x2} ${at2}`, "tube", { style: `stroke-width:${thick}` });
   const named = lanes.map((at2, i) => {
     const rightward = i === 0 === right, x = rightward ? x1 + 10 : x2 - 10, w = textWidth(names[i] ?? "", 11);
@@ -345,7 +345,7 @@ function wireMark(view, wire, id, names, thick, right = true) {
     if (names[i]) view.labels.take(rightward ? x : x - w, at2 - thick / 2 - 17, rightward ? x + w : x, at2 - thick / 2);
     return names[i] ? [P(rightward ? `M${x} ${at2 - 5}l6 5l-6 5` : `M${x} ${at2 - 5}l-6 5l6 5`, "thin f-none"), T(x, at2 - thick / 2 - 5, names[i], `s11 m ${rightward ? "" : "end"}`)] : null;
   });
-  if (handle && latency !== void 0) view.labels.take(middle - 46, y, middle + 46, y + 26);
+  if (handle && latency !== void 0) view.labels.take(middle - half, y, middle + half, y + 26);
   const gates = state.gates && lanes.map((at2, i) => gateMark(view, `${id} ${i ? "back" : "there"}`, names[i] ?? "", i ? state.gates.back : state.gates.there, middle, at2 + sag, thick, i ? 1 : -1, i === 0 === right));
   return G(
     { key: `wire ${id}` },
@@ -353,10 +353,10 @@ function wireMark(view, wire, id, names, thick, right = true) {
     named,
     gates,
     handle && latency !== void 0 && G(
-      { key: "handle", class: "knob hit", "data-knob": handle.id, "data-now": state.latency, "data-pull": "down", tabindex: 0, role: "slider", "aria-label": handle.name, "aria-valuemin": handle.min ?? 0, "aria-valuemax": topOf(handle, state.latency ?? 0), "aria-valuenow": latency, "aria-valuetext": phrase("turn-it", { value: `${latency} ms` }) },
-      R(middle - 46, y, 92, 26, "face", { rx: 13 }),
-      P(`M${middle - 34} ${y + 10}l4 -4l4 4m-8 6l4 4l4 -4`, "k-muted w2 f-none"),
-      T(middle + 8, y + 17.5, `${latency} ms`, "mid s12 b n")
+      { key: "handle", class: "knob hit", "data-knob": handle.id, "data-now": state.latency, "data-pull": "down", tabindex: 0, role: "slider", "aria-label": handle.name, "aria-valuemin": handle.min ?? 0, "aria-valuemax": topOf(handle, state.latency ?? 0), "aria-valuenow": latency, "aria-valuetext": phrase("turn-it", { value: time }) },
+      R(middle - half, y, 2 * half, 26, "face", { rx: 13 }),
+      P(`M${middle - half + 12} ${y + 10}l4 -4l4 4m-8 6l4 4l4 -4`, "k-muted w2 f-none"),
+      T(middle + 8, y + 17.5, time, "mid s12 b n")
     )
   );
 }

@@ -223,7 +223,7 @@ export interface Wire { x1: number; x2: number; y: number; there: number; back: 
 
 export function wireMark(view: View, wire: Wire, id: string, names: readonly string[], thick: number, right = true): VNode {
   const { x1, x2, sag } = wire, middle = (x1 + x2) / 2, state = view.state.links?.[id] ?? {}, press = toggle(view, id, phrase("the-wire")), handle = actsOn(view, id, "handle")[0], y = wire.back + sag + thick / 2 + 6;
-  const latency = (handle && view.preview[handle.id]) ?? state.latency, lanes = names.length > 1 ? [wire.there, wire.back] : [wire.there];
+  const latency = (handle && view.preview[handle.id]) ?? state.latency, time = `${latency} ms`, half = Math.max(46, textWidth(time, 12, 650) / 2 + 18), lanes = names.length > 1 ? [wire.there, wire.back] : [wire.there];
   const lane = (at: number) => P(`M${x1} ${at}Q${middle} ${at + 2 * sag} ${x2} ${at}`, "tube", { style: `stroke-width:${thick}` });
   // What goes to the right is named at the left, where it comes from.
   const named = lanes.map((at, i) => {
@@ -232,13 +232,13 @@ export function wireMark(view: View, wire: Wire, id: string, names: readonly str
     if (names[i]) view.labels.take(rightward ? x : x - w, at - thick / 2 - 17, rightward ? x + w : x, at - thick / 2);
     return names[i] ? [P(rightward ? `M${x} ${at - 5}l6 5l-6 5` : `M${x} ${at - 5}l-6 5l6 5`, "thin f-none"), T(x, at - thick / 2 - 5, names[i], `s11 m ${rightward ? "" : "end"}`)] : null;
   });
-  if (handle && latency !== undefined) view.labels.take(middle - 46, y, middle + 46, y + 26);
+  if (handle && latency !== undefined) view.labels.take(middle - half, y, middle + half, y + 26);
   const gates = state.gates && lanes.map((at, i) => gateMark(view, `${id} ${i ? "back" : "there"}`, names[i] ?? "", i ? state.gates!.back : state.gates!.there, middle, at + sag, thick, i ? 1 : -1, (i === 0) === right));
   return G({ key: `wire ${id}` },
     G({ ...press }, lanes.map(lane), state.cut && P(`M${middle + 2} ${wire.there - thick * 0.7}l7 ${thick * 0.5}l-9 ${thick * 0.4}l8 ${thick * 0.5}`, "f-none k-stopfill w4"), state.cut && T(middle + 14, wire.there - thick / 2 - 5, phrase("cut"), "s11 b c-stop")),
     named, gates,
-    handle && latency !== undefined && G({ key: "handle", class: "knob hit", "data-knob": handle.id, "data-now": state.latency, "data-pull": "down", tabindex: 0, role: "slider", "aria-label": handle.name, "aria-valuemin": handle.min ?? 0, "aria-valuemax": topOf(handle, state.latency ?? 0), "aria-valuenow": latency, "aria-valuetext": phrase("turn-it", { value: `${latency} ms` }) },
-      R(middle - 46, y, 92, 26, "face", { rx: 13 }), P(`M${middle - 34} ${y + 10}l4 -4l4 4m-8 6l4 4l4 -4`, "k-muted w2 f-none"), T(middle + 8, y + 17.5, `${latency} ms`, "mid s12 b n")));
+    handle && latency !== undefined && G({ key: "handle", class: "knob hit", "data-knob": handle.id, "data-now": state.latency, "data-pull": "down", tabindex: 0, role: "slider", "aria-label": handle.name, "aria-valuemin": handle.min ?? 0, "aria-valuemax": topOf(handle, state.latency ?? 0), "aria-valuenow": latency, "aria-valuetext": phrase("turn-it", { value: time }) },
+      R(middle - half, y, 2 * half, 26, "face", { rx: 13 }), P(`M${middle - half + 12} ${y + 10}l4 -4l4 4m-8 6l4 4l4 -4`, "k-muted w2 f-none"), T(middle + 8, y + 17.5, time, "mid s12 b n")));
 }
 
 /** A gate behind the middle of a lane, where frames wait: two posts, and a bar between them while it is closed. */

@@ -119,6 +119,8 @@ def test_the_label_comes_after_the_guess():
     view.asked.compare.click()
     assert label in view.label.value
     assert "ruby-amqp/bunny" in view.label.value
+    hurts = "6 deliveries are unacknowledged"  # said once, by the verdict above it
+    assert [hurts in text for text in (view.asked.line.value, view.label.value)] == [True, False]
     assert [one.right for one in log.records] == [False]
     view.cure.click()
     assert "without the mistake" in view.place.children[1]._doc()["title"]

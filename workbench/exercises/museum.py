@@ -424,7 +424,7 @@ class PieceView(Still, widgets.VBox):
         self.label.value = (
             '<div role="status" style="line-height:1.5;max-width:62em;white-space:normal">'
             f"<strong>{html.escape(self.title)}: {html.escape(about['label'])}.</strong>"
-            f" {'<br>'.join(languages.on_page(told(self.name, key)) for key in ('hurts', 'cure'))}"
+            f" {languages.on_page(told(self.name, 'cure'))}"
             f"<ul>{sources}</ul></div>"
         )
         self.place.children = (self.cure,)

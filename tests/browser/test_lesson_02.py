@@ -10,6 +10,14 @@ from tests.patience import until
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
 LESSON = "02_race.ipynb"
+WHOLE = """list => {  // whether its widest line has room
+    const one = list.cloneNode(true);
+    one.style.cssText = "flex: none; width: max-content";
+    list.after(one);
+    const needed = one.clientWidth;
+    one.remove();
+    return list.clientWidth >= needed;
+}"""
 
 
 @pytest.fixture
@@ -146,10 +154,12 @@ def test_the_race_in_the_browser(lab_page, pictures):
     game.get_by_text("That is the shortest possible").wait_for()
     game.get_by_role("button", name="All schedules").press("Enter")
     game.get_by_text("197 states, 136 of them bad").first.wait_for()
+    assert game.get_by_role("combobox", name="state").evaluate(WHOLE)
     game.locator("select").first.select_option(label="3. One grant only")
     game.get_by_text("the receiver grants once").wait_for()
     game.get_by_role("button", name="Cannot be done").press("Enter")
     game.get_by_text("✔ Right, it cannot be done").wait_for()
+    assert game.locator("select").first.evaluate(WHOLE)
     game.screenshot(path=pictures / "game.png")
 
     # One grant is green, two are red, and the schedule opens.

@@ -214,6 +214,7 @@ def test_a_level_is_played_on_the_stage():
     assert len(desk.game.moves) == desk.game.level.par - 1
     desk.reset.click()
     assert desk.game.moves == []
+    assert "Choose who acts. Possible now:" in desk.line.value
     desk.choice.value = "rule"
     assert desk.stage.run.parameters["rule"] == "spec"
     desk.cannot.click()

@@ -34,14 +34,9 @@ class Game:
         self.level = level
         self._log = log
         self.hints = 0
-        self.reset()
-
-    def reset(self) -> None:
-        """Begin again; hints stay counted."""
         self.moves: list[str] = []
-        self.states: list[LinkState] = [self.level.model.initial]
         self.over = False
-        self.line = say("begin", possible=self._possible())
+        self.follow([])
 
     @property
     def state(self) -> LinkState:
@@ -82,8 +77,10 @@ class Game:
             self._won()
         elif self.over:
             self.line = say("over")
-        else:
+        elif self.moves:
             self.line = say("made", n=len(self.moves), possible=self._possible())
+        else:
+            self.line = say("begin", possible=self._possible())
 
     def cannot(self) -> None:
         """The learner says that it cannot be done."""

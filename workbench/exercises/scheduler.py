@@ -17,7 +17,7 @@ from workbench.scenarios.race import ACT_OF_MOVE
 from workbench.scenarios.schedules import play_model
 from workbench.views.controls import named, status
 from workbench.views.lattice_desk import LatticeDesk
-from workbench.views.lattice_view import button
+from workbench.views.lattice_view import WITHIN, button
 from workbench.views.stage_widget import StageWidget
 from workbench.views.stills import Still
 
@@ -45,7 +45,9 @@ class Scheduler(Still, widgets.VBox):
         self._trees = {
             level.name: Branches(play_model(level.model, (), level.rule)) for level in chosen
         }
-        choice = widgets.Dropdown(options=self._labels(), layout={"width": "260px"})
+        choice = widgets.Dropdown(
+            options=self._labels(), layout={"width": "auto", "max_width": WITHIN}
+        )
         self.choice = named(choice, say("choice-tip"))
         self.story = widgets.HTML()
         self.line = widgets.HTML(layout={"min_height": "28px"})

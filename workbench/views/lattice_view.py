@@ -61,7 +61,7 @@ class LatticeView(Still, widgets.VBox):
             layout={"width": "300px", "max_width": WITHIN},
         )
         self.states = widgets.Dropdown(
-            description=say("choose.state"), layout={"width": "640px", "max_width": WITHIN}
+            description=say("choose.state"), layout={"width": "auto", "max_width": WITHIN}
         )
         self.back = button(say("choose.back"), say("choose.back-is"))
         self.forth = button(say("choose.forth"), say("choose.forth-is"))

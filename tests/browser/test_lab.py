@@ -64,6 +64,29 @@ def test_no_news_or_updates_are_asked_for(lab_page):
 
 
 @pytest.mark.slow
+def test_the_columns_of_a_widget_s_table_stand_apart(lab_page):
+    """Otherwise `link-credit=3) 3` reads as one."""
+    source = "from workbench.exercises.museum import PieceView; PieceView('from-zero')"
+    (lab_page.root / "notebooks" / "table.ipynb").write_text(notebook(source), encoding="utf-8")
+    lab_page.open("table.ipynb")
+    lab_page.run_all()
+    row = lab_page.show_cell("cell-0").locator("tr", has_text="link-credit=3)")
+    gaps = row.evaluate(
+        """(row) => {
+            const text = document.createRange();
+            const boxes = [...row.cells].map((cell) => {
+                text.selectNodeContents(cell);
+                return text.getBoundingClientRect();
+            });
+            return boxes.slice(1).map((box, at) => box.left - boxes[at].right);
+        }"""
+    )
+    assert len(gaps) == 3
+    assert min(gaps) >= 8
+    lab_page.assert_quiet()
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("lesson", ["02_race.ipynb", "03_drain.ipynb"])
 def test_no_widget_is_cut_in_a_narrow_window(lab_page, lesson):
     """Choices, fields, charts and their legends go on in a second line; only code may scroll."""

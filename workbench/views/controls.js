@@ -74,6 +74,6 @@ export default {
     addEventListener("keydown", tell, true);
     addEventListener("click", tell, true);
     addEventListener("keydown", leave);
-    watch(model.get("layout")); // like any model of a widget
+    watch(model.get("layout")); // which has the prototype of every widget's model
   },
 };

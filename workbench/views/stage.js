@@ -187,8 +187,8 @@ function toggle(view, on, name) {
   const is = view.state.on?.[act.id] ?? false;
   return hit(view, act.id, null, phrase("press", { name, act: is ? act.undo ?? act.name : act.name }), { "aria-pressed": String(is) });
 }
-var secondLine = (height) => height < LOW ? 38 : 41;
 var LOW = 66;
+var secondLine = (height) => height < LOW ? 38 : 41;
 function nodeBox(view, node, x, y, w, height, a = {}) {
   const state = view.state.nodes?.[node.id] ?? {}, role = tone(node.role), press = toggle(view, node.id, node.name);
   const sub = state.sub ?? node.sub ?? "", second = y + secondLine(height), named = textWidth(sub, 12) > w - 20 ? sub.match(/“.+”$/)?.[0] ?? sub : sub, shown = fit(named, w - 20, 12), c = node.role ? `c-${role}` : "";

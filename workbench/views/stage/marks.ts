@@ -63,11 +63,11 @@ export function toggle(view: View, on: string, name: string): Attributes | null 
   return hit(view, act.id, null, phrase("press", { name, act: is ? act.undo ?? act.name : act.name }), { "aria-pressed": String(is) });
 }
 
-/** Where the second line of a party's words stands: above the pill on the lower edge of a box that is low. */
-export const secondLine = (height: number): number => (height < LOW ? 38 : 41);
-
 /** A box lower than this has two lines of words and no more. */
 export const LOW = 66;
+
+/** Where the second line of a party's words stands: above the pill on the lower edge of a box that is low. */
+export const secondLine = (height: number): number => (height < LOW ? 38 : 41);
 
 /** A party. */
 export function nodeBox(view: View, node: Node, x: number, y: number, w: number, height: number, a: Attributes = {}): VNode {

@@ -43,9 +43,34 @@ class _Commands:
     sent: int | None = None
     incomplete: RangeSet = field(default_factory=RangeSet)
 
+    def complete(self, told: SequenceSet) -> RangeSet:
+        """Takes out what a session.completed tells of; returns what of it was there."""
+        found = RangeSet()
+        if self.sent is not None:
+            for low, high in told.ranges:
+                first, last = nearest(low, self.sent), nearest(high, self.sent)
+                for one in self.incomplete.remove(first, last):
+                    found.add(*one)
+        return found
+
 
 def _both() -> dict[bool, _Commands]:
     return {from_client: _Commands() for from_client in (True, False)}
+
+
+@dataclass(slots=True)
+class _Transfer:
+    """A message that is sent and not completed.
+
+    Attributes:
+        subscription: under which.
+        number: of its command; None: that is not known.
+        octets: those of it that have come so far.
+    """
+
+    subscription: Subscription
+    number: int | None
+    octets: int = 0
 
 
 @dataclass(slots=True)
@@ -56,21 +81,22 @@ class _Session:
         ordinal: which of the connection.
         commands: by whether the client sends them.
         subscriptions: by destination, as the broker sends under them.
-        transfers: messages sent under one and not completed, with their octets so far.
-        open: the number of the message that is under way.
+        transfers: messages sent under one and not completed.
+        open: the one that is under way.
     """
 
     ordinal: int
     commands: dict[bool, _Commands] = field(default_factory=_both)
     subscriptions: dict[str, Subscription] = field(default_factory=dict)
-    transfers: dict[int, tuple[Subscription, int]] = field(default_factory=dict)
-    open: int | None = None
+    transfers: list[_Transfer] = field(default_factory=list)
+    open: _Transfer | None = None
 
     def lost(self) -> None:
         """What was said here is not known any more."""
         self.commands = _both()
         self.subscriptions.clear()
         self.transfers.clear()
+        self.open = None
 
     def take(self, item: Frame, from_client: bool, size: int | None) -> str | None:
         """Work a frame into the books; the destination that it concerns."""
@@ -79,11 +105,10 @@ class _Session:
         match content:
             case SessionCommandPoint(command_id=first):
                 mine.sent = first or 0
-            case SessionCompleted(commands=commands) if other.sent is not None:
-                for low, high in (commands or SequenceSet()).ranges:
-                    first, last = nearest(low, other.sent), nearest(high, other.sent)
-                    for begin, end in other.incomplete.remove(first, last):
-                        self._completed(begin, end)
+            case SessionCompleted(commands=commands):
+                completed = other.complete(commands or SequenceSet())
+                if from_client:
+                    self._completed(completed)
         if item.segment_type == SegmentType.COMMAND and item.first_frame and mine.sent is not None:
             mine.incomplete.add(mine.sent, mine.sent)
             mine.sent += 1
@@ -116,26 +141,33 @@ class _Session:
                 del self.subscriptions[destination]
             case MessageTransfer():
                 found.credit.consume(0)
-                self.open = None if sent.sent is None else sent.sent - 1
-                if self.open is not None:
-                    self.transfers[self.open] = found, 0
+                self.open = _Transfer(found, None if sent.sent is None else sent.sent - 1)
+                self.transfers.append(self.open)
 
     def _octets(self, octets: int) -> None:
         """Of a message that is under way so many octets more have been sent."""
-        if self.open is None or self.open not in self.transfers:
+        if self.open is None:
             return
-        found, before = self.transfers[self.open]
-        self.transfers[self.open] = found, before + octets
-        balance = found.credit.octets
-        if not balance.unlimited and found.credit.window:
-            balance.used += octets
-        elif not balance.unlimited:
-            balance.allocated -= octets
+        self.open.octets += octets
+        credit = self.open.subscription.credit
+        if not credit.octets.unlimited and credit.window:
+            credit.octets.used += octets
+        elif not credit.octets.unlimited:
+            credit.octets.allocated -= octets
 
-    def _completed(self, first: int, last: int) -> None:
-        for number in [one for one in self.transfers if first <= one <= last]:
-            found, octets = self.transfers.pop(number)
-            found.credit.move(octets)
+    def _completed(self, commands: RangeSet) -> None:
+        """The client has completed these; one without a number may be among them."""
+        left = []
+        for one in self.transfers:
+            credit = one.subscription.credit
+            if one.number is None:
+                if credit.window:  # whether it is given back, nobody knows
+                    self.subscriptions.pop(one.subscription.destination, None)
+            elif one.number in commands:
+                credit.move(one.octets)
+            else:
+                left.append(one)
+        self.transfers = left
 
 
 class ConnectionObserver:

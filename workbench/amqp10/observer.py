@@ -247,7 +247,7 @@ class ConnectionObserver:
         if link.open_delivery is None and frame.delivery_id is not None:
             # A first transfer must carry its delivery-id and a later one may: which of the two
             # this is cannot be told, so whether it counts cannot either.
-            link.delivery_count = None
+            link.delivery_count = link.available = None
         if first:
             link.begin_delivery()
         if frame.delivery_id is not None:
@@ -338,7 +338,7 @@ class ConnectionObserver:
                 link.claimed(frame.delivery_count, frame.link_credit)
             if link.paired:
                 self._receiver_flow(link, frame)
-            else:
+            if not link.paired or (link.handle is None and not from_client not in link.attached_by):
                 self._unpaired_flow(session, from_client)
         return self._scope(session, link, from_client)
 
@@ -377,7 +377,7 @@ class ConnectionObserver:
         link.drain = bool(frame.drain)
 
     def _unpaired_flow(self, session: ObservedSession, from_client: bool) -> None:
-        """It may be a grant for any link of the peer whose handles are not known."""
+        """It may be a grant for any link of the peer of which not both handles are known."""
         session.unpaired_flow[from_client] = True
         for other in session.handles[not from_client].values():
             if not other.paired or (other.handle is None and from_client not in other.attached_by):

@@ -8,7 +8,9 @@ import pytest
 
 from tests.capture.capture_builder import blocks
 from workbench.capture.importer import CaptureError, import_capture
-from workbench.folds.story import story
+from workbench.capture.packet import endpoint_text, segment_of
+from workbench.capture.pcap import CaptureReader
+from workbench.folds.story import Packets, story
 from workbench.folds.violations import violations
 from workbench.scenarios import run
 from workbench.trace.pcapng_out import export
@@ -165,6 +167,29 @@ def test_counters_that_are_known_of_a_disturbed_capture_are_those_of_the_whole_o
         except CaptureError:
             continue
         known_counters_are_true(found, whole)
+
+
+@pytest.mark.parametrize("peer", ["client", "broker"])
+def test_of_one_direction_alone_nothing_is_taken_for_true_that_the_other_may_have_changed(
+    capture, peer, tmp_path
+):
+    """As a filter for the source alone keeps it: acknowledgements prove that the rest is lost."""
+    place, whole = capture
+    with place.open("rb") as file:
+        sources = [endpoint_text(segment_of(one)[0]) for one in CaptureReader(file) if one]
+    sides = {getattr(one, peer) for one in whole.report.connections}
+
+    def from_peer(packets, _chance):
+        return [one for one, source in zip(packets, sources, strict=True) if source in sides]
+
+    found = import_capture(written(place, from_peer, None, tmp_path / "one.pcapng"))
+    known_counters_are_true(found, whole)
+    assert not broken(found.rows)
+    told = story(found.rows, Packets(unheard=found.report.captures[0].unheard))
+    stalls_are_among(proved(told), proved(story(whole.rows)))
+    silent = "broker" if peer == "client" else "client"
+    assert f"Nothing that the {silent} said on c1" in told.headline
+    assert f"from {silent}: nothing that it said is in the capture" in found.report.text()
 
 
 def test_nothing_is_told_of_credit_that_was_granted_before_the_capture(tmp_path):

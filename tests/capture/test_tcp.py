@@ -120,6 +120,49 @@ def test_a_gap_has_the_time_of_what_showed_it_first():
     ]  # fmt: skip
 
 
+def test_a_hole_is_a_gap_wherever_the_other_end_said_something_within_it():
+    """What it said between two bits that are missing knows nothing of the second."""
+    reassembler = Reassembler()
+    talk, back = Talk(reassembler), Talk(reassembler, 500, BROKER, CLIENT)
+    talk.feed(-1, b"", SYN)
+    back.packets = 2
+    back.feed(0, b"", ack=102)
+    back.feed(0, b"", ack=103)
+    back.feed(0, b"answer", ack=103)
+    back.feed(6, b"", ack=104)
+    talk.packets = 8
+    talk.feed(5, b"F")
+    assert [(p.gap, p.data, p.t_us) for p in reassembler.finish()] == [
+        (3, b"", 3), (0, b"answer", 5), (2, b"", 6), (0, b"F", 9)
+    ]  # fmt: skip
+    direction = reassembler.conversations[0].directions[0]
+    assert (direction.gaps, direction.lost_octets, direction.octets) == (2, 5, 1)
+
+
+def test_a_direction_without_packets_is_missing_where_the_other_acknowledges_it():
+    """A capture may have one direction alone; it begins where the first acknowledgement is."""
+    reassembler = Reassembler()
+    talk = Talk(reassembler)
+    talk.feed(-1, b"", SYN)
+    talk.feed(0, b"A", ack=500)
+    talk.feed(1, b"B", ack=507)
+    talk.feed(2, b"C", ack=507)
+    assert [(p.gap, p.data) for p in reassembler.finish()] == [(7, b""), (0, b"B"), (0, b"C")]
+    silent = reassembler.conversations[0].directions[1]
+    assert (silent.octets, silent.lost_octets, silent.from_start) == (0, 7, False)
+
+
+def test_what_was_acknowledged_before_a_directions_first_packet_is_not_missing():
+    """The capture began while it was under way: it begins at that packet."""
+    reassembler = Reassembler()
+    talk, back = Talk(reassembler), Talk(reassembler, 500, BROKER, CLIENT)
+    assert octets(talk.feed(0, b"A", ack=500)) == b"A"
+    assert talk.feed(1, b"B", ack=507) == []
+    back.packets = 2
+    assert [(p.gap, p.data) for p in back.feed(20, b"late")] == [(0, b"B"), (0, b"late")]
+    assert reassembler.conversations[0].directions[1].gaps == 0
+
+
 def test_an_acknowledgement_that_came_before_its_octets_is_no_loss():
     """A capture may record the two directions out of step."""
     reassembler = Reassembler()

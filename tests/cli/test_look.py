@@ -22,6 +22,7 @@ import workbench
 from tests.capture.capture_builder import blocks
 from tests.cli.test_follow import as_pcap, packets_of, pcap_of
 from workbench.capture.importer import import_capture
+from workbench.capture.packet import segment_of
 from workbench.cli import main
 from workbench.exercises.capture_desk import CaptureDesk
 from workbench.trace import files
@@ -139,6 +140,20 @@ def test_a_file_that_is_cut_is_told_beside_the_headline(capture, tmp_path, capsy
     assert headline.startswith("The longest stall")
     above, _ = workbench.look(place)._repr_html_().split('class="headline"')
     assert "the file ends in the middle of" in above
+
+
+def test_a_capture_of_one_direction_says_so_and_what_to_do(capture, tmp_path):
+    """As tcpdump's `src port` makes it; nobody is accused of what was not heard."""
+    place = tmp_path / "one.pcap"
+    packets = packets_of(capture.read_bytes())
+    sender = segment_of(packets[0])[1]
+    place.write_bytes(pcap_of([one for one in packets if segment_of(one)[0] == sender]))
+    told = workbench.look(place).story
+    assert told.headline == (
+        "Nothing that the client said on c1 is in the capture: capture both directions. No stall"
+        " can be proved: octets are missing in the trace."
+    )
+    assert not told.wrong
 
 
 def test_packets_that_are_cut_are_told_beside_the_headline(capture, tmp_path, capsys):

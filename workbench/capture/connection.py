@@ -36,7 +36,9 @@ KNOWN_PORTS = (5672, 5671)
 """Ports registered for AMQP, plain and over TLS."""
 
 MAX_TROUBLES = 1_000
-"""Unreadable places that get a row, per connection; the rest is only counted."""
+"""Unreadable places that the report tells of, per connection; the rest is only counted there."""
+
+ONE_WAY = "nothing that it said is in the capture; capture both directions"
 
 UNDECIDED = 1024 * 1024
 """Octets of a connection looked at before it counts as one that nobody here can read."""
@@ -100,6 +102,7 @@ class _Stream:
         since = direction.without_room_since
         still = [] if since is None else [(since, ended_us)]
         return DirectionReport(
+            absent=not direction.shown,
             octets=direction.octets,
             checksum=direction.checksum,
             duplicates=direction.duplicates,
@@ -272,10 +275,9 @@ class AmqpConnection:
         peer = CLIENT if from_client else BROKER
         decoder.lost(from_client)
         self._troubles += 1
-        if self._troubles > MAX_TROUBLES:
-            return
-        detail = f": {place.detail}" if place.detail and not self._redact else ""
-        self._problems.append(f"from {peer}, stream offset {place.offset}: {place.text}{detail}")
+        if self._troubles <= MAX_TROUBLES:
+            told = f": {place.detail}" if place.detail and not self._redact else ""
+            self._problems.append(f"from {peer}, stream offset {place.offset}: {place.text}{told}")
         when = stream.time_at(place.offset + place.octets)
         self._rows.unreadable(place, when, peer, self.name)
 
@@ -304,8 +306,12 @@ class AmqpConnection:
             guessed=self._guessed,
             problems=list(self._problems),
         )
+        if report.unheard is not None:
+            wanted = f"from {report.unheard},"
+            report.problems = [one for one in report.problems if not one.startswith(wanted)]
+            report.problems.append(f"from {report.unheard}: {ONE_WAY}")
         if self._troubles > MAX_TROUBLES:
-            report.problems.append(f"{self._troubles - MAX_TROUBLES} more places without rows")
+            report.problems.append(f"{self._troubles - MAX_TROUBLES} more places")
         if self._decoder is not None:
             self._decoder.explain(report, (CLIENT, BROKER) if client_first else (BROKER, CLIENT))
         return report

@@ -79,12 +79,14 @@ class DirectionReport:
     """One direction of a TCP connection: what came twice, late or never.
 
     Attributes:
+        absent: the capture has no packet of it.
         checksum: of its octets.
         without_room: when the end that sends it had no room for what the other sends, its window
             being 0: from when to when, microseconds since the Unix epoch; None: to the end of the
             capture.
     """
 
+    absent: bool = False
     octets: int = 0
     checksum: int = 0
     duplicates: int = 0
@@ -145,6 +147,14 @@ class ConnectionReport:
     guessed: str = ""
     problems: list[str] = field(default_factory=list)
     unknown: list[str] = field(default_factory=list)
+
+    @property
+    def unheard(self) -> str | None:
+        """The peer that has said something, and no packet of it is there; None: neither is that."""
+        for peer, side in ((CLIENT, self.from_client), (BROKER, self.from_broker)):
+            if side.absent and side.lost_octets:
+                return peer
+        return None
 
     def lines(self, told: Collection[str] = ()) -> Iterator[str]:
         """The connection's part of the report; see `CaptureReport.lines`."""
@@ -224,6 +234,11 @@ class CaptureReport:
             for one in self.imported
             if one.ended_by is not None and one.ended_us is not None
         }
+
+    @property
+    def unheard(self) -> dict[str, str]:
+        """By connection the peer that has said something, and no packet of it is there."""
+        return {one.name: one.unheard for one in self.imported if one.unheard is not None}
 
     @property
     def without_room(self) -> dict[tuple[str, str], list[tuple[int, int | None]]]:

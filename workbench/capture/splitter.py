@@ -184,7 +184,7 @@ class FrameSplitter:
             self._data = b"".join(self._parts)
             left = self._gap_in_frame(left, found)
         if left:
-            text = f"{left:,} octets are not in the capture"
+            text = f"{left:,} octet{' is' if left == 1 else 's are'} not in the capture"
             found.append(Unreadable(self.offset, left, text, left))
             self.offset += left
             self._state = _SEARCH

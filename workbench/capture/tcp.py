@@ -13,7 +13,8 @@ The rules of this file:
   time than what they bring: else one lost packet would look like a clock that went back.
 * Octets that come behind their acknowledgement were there before it, and stand there.
 * A SYN with another initial number is another connection, whatever its ports were before.
-* A direction whose first packet is no SYN begins wherever its first segment begins.
+* A direction whose first packet is no SYN begins wherever its first segment begins. One that shows
+  none begins where the other first acknowledges it: a capture may have one direction alone.
 * An end that has no room says so by a window of 0 [RFC 9293, 3.8.6]. It has room again when it says
   so, or when the other sends more than the octet by which it may ask.
 
@@ -23,7 +24,7 @@ AMQP's own; stream offsets are plain integers from 0.
 
 from __future__ import annotations
 
-from bisect import insort
+from bisect import bisect, insort
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from heapq import heappop, heappush
@@ -86,6 +87,7 @@ class Direction:
         conversation: the connection.
         source: the end that sends (address and port octets).
         next_offset: octets of this stream handed on so far, gaps included.
+        shown: a packet of it was seen; until then it stands where the other acknowledges it.
         duplicates: segments that brought nothing new.
         out_of_order: segments that came after one that belongs behind them.
         checksum: of the octets handed on.
@@ -101,6 +103,7 @@ class Direction:
     conversation: Conversation
     source: bytes
     next_offset: int = 0
+    shown: bool = False
     octets: int = 0
     checksum: int = 0
     duplicates: int = 0
@@ -216,8 +219,10 @@ class Reassembler:
         if flags & SYN:
             self._begin(direction, seq, flags)
             seq = serial.add(seq, 1)
-        if direction.next_seq is None:
-            direction.next_seq = seq
+        if not direction.shown:
+            direction.shown = True
+            if not direction.next_offset:  # the capture has it from here on
+                direction.next_seq, direction.acks = seq, []
         had = direction.octets
         if payload or missing:
             if seq == direction.next_seq and not direction.waiting:
@@ -232,7 +237,9 @@ class Reassembler:
             direction.room(t_us, there=bool(window or flags & (SYN | RST)))
         if other.without_room_since is not None and direction.octets - had > 1:
             other.room(t_us, there=True)
-        if flags & ACK and ack != other.next_seq:
+        if flags & ACK and other.next_seq is None:
+            other.next_seq = ack
+        elif flags & ACK and ack != other.next_seq:
             # A FIN takes a sequence number and is no octet; one that the capture lacks is answered
             # by a FIN.
             extra = 1 if other.finished or flags & FIN else 0
@@ -312,9 +319,7 @@ class Reassembler:
         conversation = direction.conversation
         if direction.initial is None:
             direction.initial = seq
-            direction.from_start = True
-            if direction.next_seq is None:
-                direction.next_seq = serial.add(seq, 1)
+            direction.from_start = direction.next_offset == direction.octets
         if conversation.opened_by is None:
             other = conversation.other(direction).source
             conversation.opened_by = other if flags & ACK else direction.source
@@ -429,32 +434,38 @@ class Reassembler:
             direction.patience = PATIENCE
 
     def _give_up(self, direction: Direction) -> None:
-        """Declares the first hole lost; what follows it takes its place among what is held."""
-        start = direction.next_offset
-        acks = [ack for ack in direction.acks if ack[0] > start]
+        """Declares the first hole lost; what follows it takes its place among what is held.
+
+        Of a hole that was acknowledged bit by bit each bit is a gap where it was missing, if the
+        other end said something in between.
+        """
+        bits = [ack for ack in direction.acks if ack[0] > direction.next_offset]
         if direction.waiting:
-            item = direction.waiting[0]
-            end, t_us, packet = item.offset, item.t_us, item.packet
-            if acks:
-                # Acknowledged before a segment behind it came: it was missing already then.
-                packet, t_us = min((packet, t_us), acks[0][1:])
-        elif acks:
-            end, packet, t_us = acks[-1][0], acks[0][1], acks[0][2]
-        else:
-            direction.acks = []
-            return
-        place = packet - 0.5
-        if place <= direction.last_place:
-            place = direction.last_place + 0.25
-        ready = direction.conversation.held
-        hole = end - start
-        direction.gaps += 1
-        direction.lost_octets += hole
-        direction.next_offset = end
-        assert direction.next_seq is not None
-        direction.next_seq = serial.add(direction.next_seq, hole)
-        ready.append(StreamSegment(direction, t_us, b"", hole, place))
-        self._drain(direction, t_us, place, ready)
+            end, packet, t_us, *_ = direction.waiting[0]
+            # What was acknowledged before a segment behind it came was missing already then.
+            bits = [(min(ack[0], end), *ack[1:]) for ack in bits if ack[1] < packet]
+            bits.append((end, packet, t_us))
+        ready, other = direction.conversation.held, direction.conversation.other(direction)
+        said = [one.place for one in ready if one.direction is other]
+        said = sorted([*said, *(one.packet for one in other.waiting)])
+        gaps: list[StreamSegment] = []
+        for end, packet, t_us in bits:
+            hole = end - direction.next_offset
+            place = packet - 0.5
+            if place <= direction.last_place:
+                place = direction.last_place + 0.25
+            if gaps and bisect(said, gaps[-1].place) == bisect(said, place):
+                gaps[-1] = gaps[-1]._replace(gap=gaps[-1].gap + hole)
+            elif hole:
+                gaps.append(StreamSegment(direction, t_us, b"", hole, place))
+            direction.lost_octets += hole
+            direction.next_offset = end
+            assert direction.next_seq is not None
+            direction.next_seq = serial.add(direction.next_seq, hole)
+        direction.gaps += len(gaps)
+        ready.extend(gaps)
+        if gaps:
+            self._drain(direction, gaps[-1].t_us, gaps[-1].place, ready)
         _forget(direction)
 
     def _flush(self, conversation: Conversation) -> list[StreamSegment]:

@@ -199,7 +199,7 @@ def _seen(place: Path, trace: Path, report: CaptureReport | None, progress: Prog
     progress.turn("following each link", rows, "rows")
     packets = Packets() if report is None else Packets(
         until_us=report.lasted_us, still_open=report.still_open, ended=report.ended,
-        without_room=report.without_room,
+        without_room=report.without_room, unheard=report.unheard,
     )  # fmt: skip
     told = story_in_parts(progress.past(there.parts()), packets, there.last_us, clock)
     seq = next(iter_rows(trace)).seq if told.opened is None else told.opened[1].seq

@@ -73,6 +73,7 @@ class Packets:
         ended: when each of the others was closed or reset, and which peer was the first to do so.
         without_room: by connection and peer when the other end had no room for what it sends: from
             when to when; None: to the end.
+        unheard: by connection the peer that has said something, and no packet of it is there.
     """
 
     until_us: int = 0
@@ -81,6 +82,7 @@ class Packets:
     without_room: Mapping[tuple[str, str], Sequence[tuple[int, int | None]]] = field(
         default_factory=dict
     )
+    unheard: Mapping[str, str] = field(default_factory=dict)
 
 
 def stalled(

@@ -6,13 +6,13 @@ nothing is worked out here that none of them says.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from operator import attrgetter
 from typing import Any
 
 from workbench.trace.clock import Clock
-from workbench.trace.schema import LOSSES, Row
+from workbench.trace.schema import LOSSES, Row, few
 from workbench.trace.words import counted, times
 
 from . import channels
@@ -85,6 +85,7 @@ class Story:
         unnamed: a frame is of a link whose attach is not in the trace.
         early: a connection had begun before the trace does.
         lacking: what is wrong with its octets, if some are missing or cannot be read.
+        one_way: that the capture has one direction alone of some connections, and what to do.
         clock: what its times are worth.
     """
 
@@ -101,6 +102,7 @@ class Story:
     unnamed: bool
     early: bool
     lacking: str
+    one_way: str
     clock: Clock = field(compare=False)
 
     @property
@@ -143,7 +145,7 @@ class Story:
 
         Where nothing is known to have been held, what went wrong comes first.
         """
-        text = self._worst
+        text = f"{self.one_way} {self._worst}".strip()
         if self.worst is None and self.stopped:
             text = f"{self.stopped.rstrip('.')}. {text}"
         if self.worst is not None and self.worst[1].lacks:
@@ -203,6 +205,19 @@ class Story:
 
 _DOUBT = " Octets are missing within it: it may have ended sooner."
 _NOTHING_MORE = Packets()
+NAMED = 3
+"""Of more connections that lack something, so many are named."""
+
+
+def _one_way(unheard: Mapping[str, str]) -> str:
+    """That the capture has one direction alone of some connections; empty if it has both of all."""
+    if not unheard:
+        return ""
+    peers, names = sorted(set(unheard.values())), few(list(unheard), NAMED)
+    return (
+        f"Nothing that the {' or the '.join(peers)} said on {names} is in the capture: capture both"
+        " directions."
+    )
 
 
 def _lacking(losses: set[str]) -> str:
@@ -293,10 +308,11 @@ def story_in_parts(
         worst=worst,
         lasting=lasting,
         in_turn=alone,
-        untold="" if worst else untold,
+        untold="" if worst or packets.unheard else untold,
         unnamed=unnamed,
         early=early,
         lacking=_lacking(losses),
+        one_way=_one_way(packets.unheard),
         clock=clock,
     )
 

@@ -90,6 +90,31 @@ def test_an_unknown_scenario_or_preset_is_refused_with_the_names() -> None:
         run("credit", preset="rmq9")
 
 
+@pytest.mark.parametrize("given", [3, None, [1], 2.5])
+def test_what_is_no_name_is_refused_like_an_unknown_one(given) -> None:  # type: ignore[no-untyped-def]
+    """A number for a scenario is told as a name that there is not; the same for a preset."""
+    with pytest.raises(ParameterError, match=rf"no scenario {re.escape(repr(given))}; there are:"):
+        run(given)
+    if given is not None:
+        with pytest.raises(ParameterError, match=rf"no preset {re.escape(repr(given))}; there are"):
+            run("credit", given)
+
+
+@pytest.mark.parametrize("given", [3, "text", [1]])
+def test_parameters_that_are_no_table_are_refused(given) -> None:  # type: ignore[no-untyped-def]
+    """The kind that was given is told."""
+    kind = type(given).__name__
+    with pytest.raises(ParameterError, match=f"parameters: a table of names .* not {kind}$"):
+        run("credit", parameters=given)
+
+
+@pytest.mark.parametrize("given", ["1", None, [1], 2.5, -1])
+def test_a_seed_is_a_whole_number_of_0_or_more(given) -> None:  # type: ignore[no-untyped-def]
+    """Anything else is shown as it is."""
+    with pytest.raises(ParameterError, match=rf"^seed {re.escape(repr(given))} is not legal"):
+        run("credit", seed=given)
+
+
 def test_an_unknown_act_is_refused_with_the_names() -> None:
     """The text lists what can be done."""
     with pytest.raises(

@@ -122,10 +122,9 @@ def get(name: str) -> Preset:
     Raises:
         ValueError: if there is none; the text lists the names.
     """
-    try:
-        return _PRESETS[name]
-    except KeyError:
-        raise ValueError(f"no preset {name!r}; there are: {', '.join(_PRESETS)}") from None
+    if not isinstance(name, str) or name not in _PRESETS:
+        raise ValueError(f"no preset {name!r}; there are: {', '.join(_PRESETS)}")
+    return _PRESETS[name]
 
 
 def describe(preset: Preset) -> tuple[Number, ...]:

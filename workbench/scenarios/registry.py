@@ -7,21 +7,20 @@ import pkgutil
 from functools import cache
 
 from .action import refusal
-from .declare import DECLARED, Scenario
+from .declare import DECLARED, ParameterError, Scenario
 
 
 def get(name: str) -> Scenario:
     """The scenario of that name.
 
     Raises:
-        ValueError: if there is none; the text lists the names.
+        ParameterError: if there is none; the text lists the names.
     """
     _discover()
-    try:
-        return DECLARED[name]
-    except KeyError:
+    if not isinstance(name, str) or name not in DECLARED:
         told = {"name": repr(name), "listed": ", ".join(names())}
-        raise ValueError(refusal("name.scenario", **told)) from None
+        raise ParameterError(refusal("name.scenario", **told))
+    return DECLARED[name]
 
 
 def names() -> tuple[str, ...]:

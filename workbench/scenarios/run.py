@@ -367,8 +367,7 @@ def anew(
     Raises:
         ValueError: if there is no such preset, or a value is not legal under it.
     """
-    if isinstance(preset, str):
-        preset = presets.get(preset)
+    preset = _preset(preset)
     usual = old.scenario.defaults(old.preset) if preset != old.preset else {}
     kept = {
         name: value
@@ -376,6 +375,15 @@ def anew(
         if name not in usual or value != usual[name]
     }
     return preset, old.scenario.values(preset, {**kept, **values})
+
+
+def _preset(preset: Preset | str) -> Preset:
+    if isinstance(preset, Preset):
+        return preset
+    try:
+        return presets.get(preset)
+    except ValueError as error:
+        raise ParameterError(str(error)) from None
 
 
 def run(
@@ -400,20 +408,21 @@ def run(
         code: functions of a learner, by the name under which the scenario looks for them.
 
     Raises:
-        ParameterError: if a parameter is unknown or out of its range.
+        ParameterError: if there is no such scenario or preset, or a parameter is unknown or out of
+            its range.
         ActionError: if an act is not legal when its turn comes.
-        ValueError: if there is no such scenario or preset.
     """
     from .registry import get as scenario_named
 
-    if isinstance(scenario, str):
+    if not isinstance(scenario, Scenario):
         scenario = scenario_named(scenario)
     if preset is None:
         preset = SPEC if scenario.protocol in presets.get(SPEC).protocols else scenario.preset
-    if isinstance(preset, str):
-        preset = presets.get(preset)
-    if seed < 0:
-        raise ParameterError(refusal("run.seed", seed=seed))
+    preset = _preset(preset)
+    if not isinstance(seed, int) or seed < 0:
+        raise ParameterError(refusal("run.seed", seed=repr(seed)))
+    if not isinstance(parameters, Mapping | None):
+        raise ParameterError(refusal("run.parameters", kind=type(parameters).__name__))
     # Arguments that are left out are filled in, as `Run.act` does: an act is written in one way.
     full = [
         replace(

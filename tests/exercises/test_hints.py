@@ -2,7 +2,8 @@
 
 import pytest
 
-from workbench.exercises.checks import checks, not_yet, run_of, told
+from workbench.exercises.checks import checks, not_yet, told
+from workbench.exercises.given import run_of
 from workbench.exercises.predict import PredictionView
 from workbench.exercises.progress import CONFIDENCES, GUESS, SURE, THINK, Progress
 from workbench.exercises.question import AnswerError, Prediction, Question, Solution

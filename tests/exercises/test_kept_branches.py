@@ -7,7 +7,7 @@ import pytest
 
 from workbench import run
 from workbench.exercises import kept_branches
-from workbench.exercises.checks import run_of
+from workbench.exercises.given import run_of
 from workbench.exercises.kept_branches import BranchFile, Keeper
 from workbench.exercises.lesson_pages import ResetView
 from workbench.exercises.progress import Progress

@@ -3,7 +3,7 @@
 import pytest
 
 from workbench import open_code, share_code
-from workbench.exercises.checks import run_of
+from workbench.exercises.given import run_of
 from workbench.scenarios import run
 from workbench.trace.share import ShareCodeError
 from workbench.views.stage_widget import StageWidget

@@ -13,13 +13,13 @@ delivery-count. Only `Buf_Alloc` comes from the flow, where it is link-credit.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from workbench.trace.schema import RECEIVED, SENT, Row
+from workbench.trace.schema import RECEIVED, SENT
 
 from . import measure
+from .given import rows_of
 from .table import Table, Tabled, say, table_of
 
 
@@ -114,7 +114,7 @@ def atm_counters(trace: Any, link: str | None = None) -> Balances:
         trace: a run or its rows, with both ends in it (a capture sees only one point).
         link: name of the link; the first one with a ledger of its sender if None.
     """
-    rows: Iterable[Row] = getattr(trace, "rows", trace)
+    rows = rows_of(trace)
     sent = arrived = 0
     counted_at: dict[int | None, int] = {}  # by flow: how many cells had arrived when it left
     fwd_cnt, buf_alloc = 0, None

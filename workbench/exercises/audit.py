@@ -6,7 +6,7 @@ observer wrote.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,6 +15,7 @@ from workbench.scenarios.run import Run, run
 from workbench.trace.schema import CLIENT, OBSERVED, Row
 
 from . import measure
+from .given import rows_of, takes
 from .readers import FAULTY, Reader
 from .table import Table, Tabled, say, table_of
 
@@ -142,7 +143,7 @@ def audit(
     Raises:
         ValueError: if no message moved over that link.
     """
-    rows: Iterable[Row] = getattr(trace, "rows", trace)
+    rows = rows_of(trace)
     frames = [
         row
         for row in rows
@@ -184,6 +185,7 @@ def audit(
     return Audit(lines, [reader.name for reader in readers])
 
 
+@takes
 def audited_run(
     link_credit: int, *, initial_delivery_count: int = 0, preset: Preset | str = "spec"
 ) -> Run:
@@ -238,6 +240,7 @@ class Starts(Tabled):
         return table_of("audit-starts", lines, (say("audit.ledgers"), *first.readers))
 
 
+@takes
 def audit_starts(starts: Sequence[int], link_credit: int, preset: Preset | str = "spec") -> Starts:
     """Audit the same story with several initial delivery-counts."""
     return Starts(

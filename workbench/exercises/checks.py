@@ -19,8 +19,7 @@ from math import inf
 from typing import Any
 from weakref import WeakKeyDictionary
 
-from workbench.scenarios.run import Run
-
+from .given import run_of
 from .progress import Progress, progress, shortened
 from .question import Verdict, say
 
@@ -89,19 +88,6 @@ def _more(verdict: Verdict, shown: int, there: int) -> str:
     if shown >= there:
         return say("last-hint")
     return say("first-hint" if shown == 0 else "further-hint", number=shown + 1)
-
-
-def run_of(desk: Any) -> Run:
-    """The run that a stage shows, or the run itself.
-
-    Raises:
-        TypeError: if it is neither.
-    """
-    found = getattr(desk, "run", desk)
-    if not hasattr(found, "rows") or not hasattr(found, "actions"):
-        raise TypeError(say("no-stage", kind=type(desk).__name__))
-    run: Run = found
-    return run
 
 
 def is_untouched(desk: Any) -> bool:

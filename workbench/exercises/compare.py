@@ -13,6 +13,7 @@ from workbench.scenarios.run import Run, run
 from workbench.trace.brakes import LINK_CREDIT
 
 from . import measure
+from .given import takes
 from .table import Table, Tabled, say, table_of
 
 RULES = tuple(policy for policy in POLICIES if policy not in (MANUAL, ARTICLE))
@@ -93,6 +94,7 @@ class Comparison(Tabled):
         )
 
 
+@takes
 def compare_rules(
     *,
     latency_us: int | None = None,

@@ -14,6 +14,7 @@ from workbench.views import share_view
 from workbench.views.stage_widget import StageWidget
 from workbench.views.stills import Still
 
+from .given import not_wanted
 from .kept_branches import keep
 from .question import say
 
@@ -52,9 +53,10 @@ def stage(
     root = run_or_rows.runs[0] if isinstance(run_or_rows, Branches) else run_or_rows
     rows = getattr(root, "rows", root)
     if not isinstance(rows, Sequence) or not all(isinstance(row, Row) for row in rows):
-        raise TypeError(say("no-rows", kind=type(run_or_rows).__name__))
+        raise not_wanted(Sequence[Row], run_or_rows)
     legal = [spec.name for spec in getattr(getattr(root, "scenario", None), "actions", ())]
-    if acts is not None and (isinstance(acts, str) or not set(acts) <= set(legal)):
+    names = isinstance(acts, Collection) and not isinstance(acts, str)
+    if acts is not None and not (names and all(name in legal for name in acts)):
         told = {"acts": repr(acts), "legal": ", ".join(legal)}
         raise ValueError(say("no-acts" if legal else "no-acts-here", **told))
     anew = bool(legal) and (acts is None or bool(acts))

@@ -14,6 +14,7 @@ from workbench.trace import braking
 from workbench.trace.braking import Held, held_by, links_of
 from workbench.trace.schema import BROKER, CLIENT, OBSERVED, RECEIVED, SENT, Row
 
+from .given import takes
 from .table import say
 
 MICROSECONDS = 1_000_000
@@ -125,6 +126,7 @@ def seq_of(rows: Iterable[Row], kind: str, number: int = 1, *, event: str = RECE
     return found[number - 1].seq
 
 
+@takes
 def arrival(played: Run, number: int) -> int:
     """`seq` of the row at which the first, second, ... message arrives at the receiver.
 

@@ -17,6 +17,7 @@ from workbench.views.controls import named
 from workbench.views.lattice_view import WITHIN, button
 from workbench.views.stills import Still
 
+from .given import takes
 from .own_sender import TrialView
 from .progress import Progress, progress
 from .trial import OnFlow, Trial, say
@@ -200,6 +201,7 @@ def on_flow_lines() -> dict[str, Any]:
     }
 
 
+@takes
 def order_lines(
     lines: Sequence[str],
     *,

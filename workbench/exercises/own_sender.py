@@ -13,6 +13,7 @@ from workbench.views.lattice_desk import LatticeDesk
 from workbench.views.lattice_view import button
 from workbench.views.stills import Still
 
+from .given import takes
 from .trial import OnFlow, Trial, say
 
 _COLUMN = {"padding": "0 0 0 14px"}
@@ -92,6 +93,7 @@ def _verdict(trial: Trial) -> str:
     )
 
 
+@takes
 def try_sender(
     on_flow: OnFlow,
     *,

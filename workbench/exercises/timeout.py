@@ -15,6 +15,7 @@ from workbench.scenarios.run import Run, run
 from workbench.trace.schema import BROKER, CLIENT, RECEIVED
 
 from . import measure
+from .given import takes
 from .table import say
 
 
@@ -134,6 +135,7 @@ class TimedGet:
         }
 
 
+@takes
 def timed_get(
     *,
     publish_at_us: int,

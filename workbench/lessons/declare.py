@@ -64,9 +64,10 @@ from workbench.exercises.checks import (
     checks,
     is_untouched,
     not_yet,
-    run_of,
 )
 from workbench.exercises.checks import told as judged
+from workbench.exercises.given import given as taken
+from workbench.exercises.given import run_of
 from workbench.exercises.predict import PredictionView
 from workbench.exercises.question import (
     Answer,
@@ -183,9 +184,7 @@ class Asked:
 
     def question(self, *args: Any, **kwargs: Any) -> Question:
         """The question with its numbers."""
-        bound = inspect.signature(self.find).bind(*args, **kwargs)
-        bound.apply_defaults()
-        return self._question(bound.arguments, self.words["ask"])
+        return self._question(taken(self.find, args, kwargs).arguments, self.words["ask"])
 
     def _question(self, inputs: Mapping[str, Any], ask: str) -> Question:
         given = {**inputs, **self._first(inputs)}
@@ -393,24 +392,22 @@ class Declared:
             name = find.__name__.replace("_", "-")
             words = self.words["check"][name]
 
-            def given(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> dict[str, Any]:
-                bound = inspect.signature(find).bind(*args, **kwargs)
-                bound.apply_defaults()
-                return dict(bound.arguments)
-
             def hinted(hint: Callable[..., Case]) -> CheckHint:
                 def say(*args: Any, **kwargs: Any) -> str:
-                    found = hint(*args, **kwargs)
-                    return told(words["hint"][found.name], {**given(args, kwargs), **found.named})
+                    bound = taken(find, args, kwargs)
+                    found = hint(*bound.args, **bound.kwargs)
+                    named = {**bound.arguments, **found.named}
+                    return told(words["hint"][found.name], named)
 
                 return say
 
             @functools.wraps(find)
             def judge(*args: Any, **kwargs: Any) -> Verdict:
-                named = given(args, kwargs)
+                bound = taken(find, args, kwargs)
+                named = bound.arguments
                 first = next(iter(named.values()))
                 early = acted and is_untouched(first)
-                found = case("untouched") if early else find(*args, **kwargs)
+                found = case("untouched") if early else find(*bound.args, **bound.kwargs)
                 cases = (found,) if isinstance(found, Case) else found
                 about = cases[0].about
                 if about is None:

@@ -7,8 +7,8 @@ from itertools import pairwise
 from typing import Any
 
 from workbench.exercises import measure
-from workbench.exercises.checks import run_of
 from workbench.exercises.compare import Comparison, compare_rules
+from workbench.exercises.given import run_of, takes
 from workbench.exercises.measure import arrival
 from workbench.presets import Preset
 from workbench.scenarios.beside import Measured, counted, decided
@@ -92,6 +92,7 @@ def after_grant(run: Run, link_credit: int) -> Found:
 after_grant.again(lambda form: {"run": _queue(2 * form + 7), "link_credit": 2 + form})
 
 
+@takes
 def granted_again(run: Run, grants: Sequence[int], publish: int) -> Run:
     """The run in which the receiver grants several times before there is anything to send."""
     for link_credit in grants:
@@ -268,6 +269,7 @@ def rabbit_flows(rows: Sequence[Row]) -> Found:
     )
 
 
+@takes
 def same_flows(rows: Sequence[Row]) -> tuple[Row, Row]:
     """The first two grants of a capture that follow each other and say the same.
 
@@ -414,6 +416,7 @@ def smallest_n(
 # -- what the notebook needs besides
 
 
+@takes
 def opening(played: Run, duration_us: int) -> Run:
     """A run, cut so many microseconds after its set-up: for charts of equal length."""
     end_us = played.start_us + duration_us
@@ -422,6 +425,7 @@ def opening(played: Run, duration_us: int) -> Run:
     return run(*told, max_rows=rows)
 
 
+@takes
 def real_receiver(parameters: Mapping[str, Any] | None = None) -> Run | None:
     """The queue of this lesson with a python-qpid-proton receiver on it.
 

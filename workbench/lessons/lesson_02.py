@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dis
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -11,7 +11,7 @@ from typing import Any
 from workbench.exercises import measure
 from workbench.exercises.atm import atm_counters
 from workbench.exercises.audit import audit, audit_starts, audited_run
-from workbench.exercises.checks import run_of
+from workbench.exercises.given import rows_of, run_of, takes
 from workbench.exercises.levels import BOUNDS, levels
 from workbench.exercises.order_lines import on_flow_lines
 from workbench.exercises.readers import source_of
@@ -34,7 +34,7 @@ from workbench.scenarios.run import Run, run
 from workbench.serial import link_credit_snd
 from workbench.sim.explorer import Exploration, explore
 from workbench.trace.explain import explain
-from workbench.trace.schema import BROKER, CLIENT, OBSERVED, RECEIVED, SENT, Row
+from workbench.trace.schema import BROKER, CLIENT, OBSERVED, RECEIVED, SENT
 from workbench.trace.words import MINUS
 
 from .declare import Case, Declared, Found, case, facts
@@ -126,6 +126,7 @@ class Orders(Tabled):
         ]
 
 
+@takes
 def orders(race: Run, rules: Sequence[str] = RULES) -> Orders:
     """Play the race in every order under every rule.
 
@@ -260,7 +261,7 @@ def subtractions(trace: Any) -> Subtractions:
     Args:
         trace: a run, a capture, or rows in order; of a run, the rows of the link's sender.
     """
-    rows: Iterable[Row] = getattr(trace, "rows", trace)
+    rows = rows_of(trace)
     lines: list[Subtracted] = []
     own: dict[Any, int] = {}
     for row in rows:
@@ -315,6 +316,7 @@ class Verdicts(Tabled):
         return table_of("starts", lines, [names.get(rule, rule) for rule in rules])
 
 
+@takes
 def wrap_verdicts(
     starts: Sequence[int],
     *,
@@ -596,8 +598,8 @@ def atm(run: Run) -> Found:
 @lesson.asks
 def noticed(trace: Any, reader: str) -> Found:
     """How often does a faulty reader notice that credit is used up?"""
-    yield {}
     audited = audit(trace)
+    yield {}
     all_seqs, seen = audited.stalls(), audited.stalls(reader)
     return facts(
         audited.noticed(reader),

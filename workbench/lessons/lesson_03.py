@@ -8,7 +8,8 @@ from typing import Any
 
 from workbench import serial
 from workbench.exercises import measure
-from workbench.exercises.checks import is_whole, run_of
+from workbench.exercises.checks import is_whole
+from workbench.exercises.given import run_of, takes
 from workbench.exercises.measure import arrival, number_in
 from workbench.exercises.table import Table, table_of
 from workbench.exercises.timeout import (
@@ -50,6 +51,7 @@ predict, check, say = lesson.predict, lesson.check, lesson.say
 # -- what is read off a run
 
 
+@takes
 def drained(played: Run, link_credit: int) -> Run:
     """The run in which the receiver grants so much and sets drain at the same moment."""
     granted = played.act(played.start_seq, "grant", link_credit=link_credit)
@@ -57,11 +59,13 @@ def drained(played: Run, link_credit: int) -> Run:
     return granted.act(flow.seq, "drain")
 
 
+@takes
 def stopped(played: Run, at: int) -> Run:
     """The run in which the receiver stops the link after row `at`: link-credit 0 and echo."""
     return played.act(at, "stop")
 
 
+@takes
 def outdated(played: Run, publish: int) -> Run:
     """The run in which messages are published while the answer to an echo is on the wire.
 
@@ -92,6 +96,7 @@ def _next_grant(played: Run, row: Row) -> Row | None:
     return None
 
 
+@takes
 def rabbit_drain(rows: Sequence[Row]) -> tuple[Row, list[Row]]:
     """The first drain of a capture that finds messages, but too few: request, and what follows.
 
@@ -593,6 +598,7 @@ def drain_line(ready: int, played: Run) -> tuple[str, ...]:
     )
 
 
+@takes
 def drain_cases(
     ready: Sequence[int], *, link_credit: int, preset: Preset | str = "spec", **parameters: Any
 ) -> Table:
@@ -609,6 +615,7 @@ def drain_cases(
     return table_of("drains", lines)
 
 
+@takes
 def handovers(*runs: Run) -> Table:
     """Ways of handing a queue over, a line each.
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from workbench.exercises import measure
-from workbench.exercises.checks import run_of
+from workbench.exercises.given import run_of, takes
 from workbench.exercises.measure import number_in
 from workbench.presets import Preset
 from workbench.scenarios.beside import counted
@@ -29,6 +29,7 @@ predict, check, say = lesson.predict, lesson.check, lesson.say
 # -- what is read off a run
 
 
+@takes
 def at_start(played: Run, act: str, **arguments: Any) -> Run:
     """The run in which somebody acts as soon as the links are attached."""
     return played.act(played.start_seq, act, **arguments)
@@ -85,22 +86,26 @@ def _ends(rows: Sequence[Row]) -> list[Row]:
     return measure.frames(rows, "end", from_peer=BROKER)
 
 
+@takes
 def halfway(played: Run, number: int, frames: int) -> Run:
     """The run in which the client opens its window when so many frames have come, not all."""
     return played.act(measure.arrival(played, number), "open_window", frames=frames)
 
 
+@takes
 def told_at(played: Run, peer: str = CLIENT) -> int:
     """`seq` of the first flow of a peer, after the set-up, that names no link."""
     return _session_flows(played.rows, peer, after=played.start_seq)[0].seq
 
 
+@takes
 def disobeyed(run_: Run, publish: int) -> Run:
     """An alarm, messages that wait for its end, and a client that sends them all the same."""
     alarmed = at_start(run_, "alarm").then("publish", count=publish)
     return alarmed.then("ignore_window")
 
 
+@takes
 def refused_at(played: Run) -> int:
     """`seq` of the row at which the broker ends a session.
 
@@ -113,6 +118,7 @@ def refused_at(played: Run) -> int:
     return found[0].seq
 
 
+@takes
 def rabbit_cut(rows: Sequence[Row]) -> Row:
     """The flow of a capture that sets link-credit to 0 in the middle of a message.
 

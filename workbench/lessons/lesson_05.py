@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from workbench.exercises import measure
-from workbench.exercises.checks import is_whole, run_of
+from workbench.exercises.checks import is_whole
+from workbench.exercises.given import run_of, takes
 from workbench.exercises.measure import number_in
 from workbench.exercises.table import Table, table_of
 from workbench.presets import Preset
@@ -38,6 +39,7 @@ predict, check, say = lesson.predict, lesson.check, lesson.say
 # -- what is read off a run
 
 
+@takes
 def stalled(played: Run, publish: int, *, confirmed: int = 0) -> Run:
     """The run in which the first queue confirms some messages, stalls, and then more come.
 
@@ -50,6 +52,7 @@ def stalled(played: Run, publish: int, *, confirmed: int = 0) -> Run:
     return begun.then("stall", queue=FIRST).then("publish", queue=FIRST, count=publish)
 
 
+@takes
 def waiting(preset: Preset | str, messages: int, **parameters: Any) -> Run:
     """A stalled queue with messages that wait for their confirm, and then go through at once."""
     given = {"service_us": "0", "rate": 0, **parameters}
@@ -360,6 +363,7 @@ def longest_brake(answer: Any, played: Run) -> Case:
 # -- tables
 
 
+@takes
 def stall_table(
     confirmed: Sequence[int], *, preset: Preset | str, publish: int, **parameters: Any
 ) -> Table:

@@ -7,7 +7,7 @@ from functools import cache
 from typing import Any
 
 from workbench.exercises import measure
-from workbench.exercises.checks import run_of
+from workbench.exercises.given import run_of, takes
 from workbench.exercises.shared_socket import SharedSocket
 from workbench.exercises.table import Table, table_of
 from workbench.peers import Client091, Consumer091
@@ -35,6 +35,7 @@ predict, check, say = lesson.predict, lesson.check, lesson.say
 # -- what is read off a run
 
 
+@takes
 def flooded(played: Run, publish: int, *, others: int = 0, process: str = SLOW) -> Run:
     """The branch in which a process hangs, and then a client publishes to the first queue.
 
@@ -50,6 +51,7 @@ def flooded(played: Run, publish: int, *, others: int = 0, process: str = SLOW) 
     )
 
 
+@takes
 def flooded_at_once(played: Run, publish: int) -> Run:
     """The same when everything begins, while a consumer is at work."""
     hung = played.act(played.start_seq, "stall", queue=SLOW)
@@ -431,6 +433,7 @@ def _reader_stopped(rows: Sequence[Row]) -> bool:
 # -- tables
 
 
+@takes
 def senders_table(fsync_us: Sequence[int], *, run_ms: int) -> Table:
     """What two senders bring in over each protocol, by the time of an fsync; a row a run.
 
@@ -496,6 +499,7 @@ SHARES = (1, 4, 50)
 SMALLER = (400, 2_000)
 
 
+@takes
 def handover_table(prefetch: int = 5) -> Table:
     """What the second consumer gets, by the way in which the first one leaves; a row a run."""
     messages = 3 * prefetch

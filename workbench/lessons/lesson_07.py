@@ -9,7 +9,8 @@ from typing import Any
 
 from workbench import presets
 from workbench.exercises import measure
-from workbench.exercises.checks import is_whole, run_of
+from workbench.exercises.checks import is_whole
+from workbench.exercises.given import run_of, takes
 from workbench.exercises.measure import about, link_rate, stalls_us
 from workbench.exercises.predict import questions
 from workbench.exercises.quorum_desk import pipelined, sync_desk
@@ -70,6 +71,7 @@ predict, check, say = lesson.predict, lesson.check, lesson.say
 # -- what is read off a run
 
 
+@takes
 def disks(played: Run, fsync_ms: Mapping[str, int]) -> Run:
     """The run in which these nodes have other disks: name to ms for one fsync."""
     for node, time_ms in fsync_ms.items():
@@ -77,6 +79,7 @@ def disks(played: Run, fsync_ms: Mapping[str, int]) -> Run:
     return played
 
 
+@takes
 def slowed(played: Run, nodes: Sequence[str], fsync_ms: int) -> Run:
     """The run in which these nodes have this slow disk."""
     return disks(played, dict.fromkeys(nodes, fsync_ms))
@@ -143,6 +146,7 @@ def deciders(story: Replicas, message: Message) -> Nodes:
     )
 
 
+@takes
 def crashed(played: Run, pending: int, state: str = WRITTEN) -> Run:
     """Publish so many messages; the leader crashes when the last of them has reached a state."""
     branch = played.then("publish", count=pending)
@@ -189,6 +193,7 @@ def _ready(played: Run) -> int:
     )
 
 
+@takes
 def soft_limit_run(soft_limit: int, publish: int, *, confirmed: int = 0, **parameters: Any) -> Run:
     """A queue confirms some messages; then its disks hang, and many more come.
 
@@ -234,6 +239,7 @@ def _most_so_far(played: Run) -> Iterator[tuple[int, int]]:
                 yield row.seq, number
 
 
+@takes
 def race(n: int, fsync_us: int, send_us: int, virtual_us: int = 500_000) -> dict[str, Confirmed]:
     """The three ways to confirm, each alone with a queue of three replicas."""
     found = {}
@@ -592,6 +598,7 @@ def decides(answer: Any, played: Run) -> Case:
 # -- tables
 
 
+@takes
 def confirm_table(runs: Mapping[str, Run]) -> Table:
     """How long the last message of each run waited for its confirm, and for whose disks."""
     lines = []
@@ -608,6 +615,7 @@ def confirm_table(runs: Mapping[str, Run]) -> Table:
     return table_of("confirms", lines)
 
 
+@takes
 def soft_limit_table(runs: Mapping[str, Run], channels: Mapping[str, int] | None = None) -> Table:
     """When a queue counts as slow, and how far it goes on all the same.
 
@@ -626,6 +634,7 @@ def soft_limit_table(runs: Mapping[str, Run], channels: Mapping[str, int] | None
     return table_of("soft-limit", lines)
 
 
+@takes
 def race_table(results: Mapping[str, Confirmed]) -> Table:
     """Throughput and latency of each way."""
     lines = []
@@ -638,6 +647,7 @@ def race_table(results: Mapping[str, Confirmed]) -> Table:
     return table_of("ways-to-confirm", lines)
 
 
+@takes
 def targets_table(runs: Mapping[str, Run], links: Sequence[str]) -> Table:
     """Messages a second over each link, and how long each was held, a row a run."""
     more = [cell for link in links for cell in (say("target", link=link), say("target-held"))]

@@ -9,7 +9,8 @@ from typing import Any
 from workbench import presets
 from workbench.broker.queue_process import MESSAGE_OCTETS
 from workbench.exercises import measure
-from workbench.exercises.checks import is_whole, run_of
+from workbench.exercises.checks import is_whole
+from workbench.exercises.given import run_of, takes
 from workbench.exercises.measure import MICROSECONDS
 from workbench.exercises.predict import questions
 from workbench.exercises.table import Table, Tabled, Tables, table_of, tables
@@ -53,6 +54,7 @@ predict, check, say = lesson.predict, lesson.check, lesson.say
 # -- what is read off a run
 
 
+@takes
 def filled(played: Run, publish: int) -> Run:
     """The branch in which one client publishes more than the memory holds."""
     return played.then("publish", connection=PUBLISHER, count=publish)
@@ -187,6 +189,7 @@ def asked_to_stop(preset: str = ASKS, **parameters: Any) -> Run:
     return run("emergency_brake", preset, parameters)
 
 
+@takes
 def alarm_in(played: Run) -> int:
     """`seq` of the row at which the first alarm is set."""
     return first_alarm(played.rows)[0].seq
@@ -615,6 +618,7 @@ def _most_in_mailboxes(rows: Sequence[Row]) -> int:
 # -- tables
 
 
+@takes
 def answers_table(messages: int) -> Table:
     """Five answers to one overload, and what each loses; a row each.
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from workbench.exercises import measure
 from workbench.exercises.checks import is_whole
+from workbench.exercises.given import takes
 from workbench.exercises.predict import questions
 from workbench.exercises.table import Table, table_of, tables
 from workbench.scenarios.beside import Measured, counted, decided
@@ -54,6 +55,7 @@ def full(**parameters: Any) -> Run:
     return run("qpid", PRESET, parameters)
 
 
+@takes
 def together(played: Run, *acts: tuple[str, dict[str, Any]]) -> Run:
     """The run in which all of this is begun at once."""
     return played.act_each(acts)
@@ -146,6 +148,7 @@ class Overload:
         return braking.brake
 
 
+@takes
 def overloaded(publish: int, window: int) -> dict[str, Overload]:
     """A queue that hangs, and a publisher with so many messages, by protocol.
 
@@ -446,6 +449,7 @@ def largest_window(answer: Any, *, stop: int, most: int, publish: int) -> Case:
 # -- tables
 
 
+@takes
 def windows_table(windows: Sequence[int], *, publish: int, **parameters: Any) -> Table:
     """What windows of several sizes do at worst to a queue that nobody empties; a row a window.
 
@@ -468,6 +472,7 @@ def windows_table(windows: Sequence[int], *, publish: int, **parameters: Any) ->
     return table_of("windows", lines)
 
 
+@takes
 def overloads_table(results: Mapping[str, Overload]) -> Table:
     """What each protocol tells a publisher whose queue hangs, and what the broker has then."""
     lines = [
@@ -486,6 +491,7 @@ def _spoken(protocol: str) -> str:
     return protocol.upper().replace("AMQP-", "AMQP ")
 
 
+@takes
 def faces_table(both: Sequence[Face]) -> Table:
     """What Qpid's Java broker says and holds over each of its protocols; a row a protocol."""
     lines = [

@@ -11,6 +11,7 @@ from typing import Any
 
 from workbench.exercises import measure
 from workbench.exercises.checks import is_whole
+from workbench.exercises.given import GivenError
 from workbench.exercises.measure import MICROSECONDS
 from workbench.exercises.predict import questions
 from workbench.exercises.spark_answers import ROWS_SHOWN, Answer
@@ -365,10 +366,10 @@ def query(function: Callable[[Any], Any], desk: Any) -> Case:
         desk: the desk with Spark.
 
     Raises:
-        TypeError: if the desk is none.
+        GivenError: if the desk is none.
     """
     if not callable(getattr(desk, "session", None)):
-        raise TypeError(say("no-desk", kind=type(desk).__name__))
+        raise GivenError(say("no-desk", kind=type(desk).__name__))
     if desk.session() is None:
         return case("no-spark", why=desk.why_not)
     if _untouched(function):

@@ -12,6 +12,7 @@ from typing import Any
 from workbench import serial
 from workbench.amqp10.messaging import AmqpValue, encode_message
 from workbench.exercises import measure
+from workbench.exercises.given import GivenError, takes
 from workbench.exercises.measure import number_in
 from workbench.frontends import message_of
 from workbench.scenarios.beside import counted, decided
@@ -52,6 +53,7 @@ def heartbeats(server: Any) -> str:
     return say("beats", n=len(arrived), clients=to_client, broker=len(arrived) - to_client)
 
 
+@takes
 def first_grant(rows: Sequence[Row]) -> int | None:
     """Number of the row in which a client first grants credit: from there both ends count."""
     return next((row.seq for row in _flows(rows)), None)
@@ -293,10 +295,10 @@ def _rows(server: Any) -> list[Row]:
     """The rows of a live broker or proxy so far.
 
     Raises:
-        TypeError: if it is neither.
+        GivenError: if it is neither.
     """
     if not callable(getattr(server, "rows", None)):
-        raise TypeError(say("no-server", kind=type(server).__name__))
+        raise GivenError(say("no-server", kind=type(server).__name__))
     rows: list[Row] = server.rows()
     return rows
 

@@ -1,0 +1,145 @@
+"""Whoever gives a question, a check or another function something else is told what is wanted."""
+
+import inspect
+from collections.abc import Iterator
+from importlib import import_module
+
+import pytest
+
+from tests.conftest import REPO
+from workbench import import_capture, order_lines, run, stage, try_sender
+from workbench.exercises.checks import Judge
+from workbench.exercises.given import ANYTHING, GivenError, name_of, takes
+from workbench.languages import has
+from workbench.lessons import lesson_01, lesson_02, lesson_03, lesson_04, lesson_05, lesson_08
+from workbench.lessons.declare import Asked
+from workbench.lessons.table import LESSONS
+from workbench.scenarios.run import Run
+
+
+def declared() -> Iterator[tuple[str, Asked | Judge]]:
+    """Every question and check of every lesson, with its name."""
+    for lesson in LESSONS:
+        if lesson.number == "00":
+            continue
+        module = import_module(f"workbench.lessons.lesson_{lesson.number}")
+        for group in (module.predict, module.check):
+            for name, function in vars(group).items():
+                yield f"{lesson.number}/{name}", function
+
+
+def parameters_of(function: Asked | Judge) -> list[inspect.Parameter]:
+    """Those of the function that finds the facts, or the case."""
+    find = getattr(function, "find", function)
+    return [*inspect.signature(find, eval_str=True).parameters.values()]
+
+
+DECLARED = dict(declared())
+TYPED = {
+    name: function
+    for name, function in DECLARED.items()
+    if any(one.annotation not in ANYTHING for one in parameters_of(function))
+}
+
+
+TAKING = {
+    f"{lesson.number}/{name}": function
+    for lesson in LESSONS
+    if lesson.number != "00"
+    for name, function in vars(import_module(f"workbench.lessons.lesson_{lesson.number}")).items()
+    if inspect.isfunction(function) and hasattr(function, "__wrapped__")
+}
+
+
+@pytest.mark.parametrize("name", DECLARED | TAKING)
+def test_words_say_what_each_argument_wants(name):
+    """An annotation that has no words would be an error about the program's inside."""
+    for one in parameters_of((DECLARED | TAKING)[name]):
+        if one.annotation not in ANYTHING:
+            assert has("asking", f"wanted.{name_of(one.annotation)}"), one
+
+
+@pytest.mark.parametrize("name", TYPED)
+def test_what_is_no_such_argument_is_answered_with_what_is_wanted(name):
+    """The first that is something else is named, with its kind, in one line."""
+    asked = parameters_of(TYPED[name])
+    first = next(one for one in asked if one.annotation not in ANYTHING)
+    with pytest.raises(GivenError, match=f"^{first.name}: .* wanted here, not object$") as told:
+        TYPED[name](**{one.name: ... if one.annotation in ANYTHING else object() for one in asked})
+    assert told.value._render_traceback_() == [f"GivenError: {told.value}"]
+
+
+CREDIT = run("credit")
+
+
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        (lambda: lesson_01.predict.after_grant(3, link_credit=3), "^run: a stage or a run"),
+        (lambda: lesson_01.predict.after_grant(CREDIT, link_credit="3"), "link_credit: a whole"),
+        (lambda: lesson_01.predict.after_grant(CREDIT, link_credit=True), "link_credit: a whole"),
+        (lambda: lesson_01.predict.after_grant(CREDIT), r"missing .* 'link_credit'"),
+        (lambda: lesson_01.predict.rabbit_flows([3]), "rows: a run or its rows .* not list"),
+        (
+            lambda: lesson_01.check.smallest_n(3, latency_us=1000, messages=9, preset=3),
+            "preset: the name of a preset .* not int",
+        ),
+        (
+            lambda: lesson_04.check.smallest_window(3, latency_us=1000, messages=9, preset=3),
+            "preset: the name of a preset .* not int",
+        ),
+        (
+            lambda: lesson_05.check.largest_credit(3, limit=9, publish=9, preset=3),
+            "preset: the name of a preset .* not int",
+        ),
+        (
+            lambda: lesson_03.check.shortest_timeouts(1, 1, 3, latency_us=1000),
+            "get: what `timed_get` gave .* not int",
+        ),
+        (lambda: lesson_02.check.sender(3, messages=9, grants=[3]), "on_flow: a function"),
+        (
+            lambda: lesson_02.check.sender(print, messages=9, grants="3"),
+            "grants: a list of whole numbers .* not str",
+        ),
+        (
+            lambda: lesson_08.check.passes(9, messages="x", target=9, message_bytes=9),
+            "messages: a whole number .* not str",
+        ),
+        (lambda: lesson_01.granted_again(3, [1], publish=1), "run: a stage or a run .* not int"),
+        (lambda: lesson_01.granted_again(CREDIT, 3, publish=1), "grants: a list of whole numbers"),
+        (lambda: lesson_01.arrival(None, 2), "played: a stage or a run .* not NoneType"),
+        (lambda: lesson_03.handovers(CREDIT, "graceful"), "runs: a stage or a run .* not str"),
+        (lambda: lesson_02.predict.naive(3), r"a run or its rows .* not int"),
+        (lambda: try_sender(print, grants=3), "grants: a list of whole numbers .* not int"),
+        (lambda: order_lines(3), "lines: a list of texts .* not int"),
+        (lambda: stage(CREDIT, acts=3), "acts=3: a list of names is wanted"),
+    ],
+)
+def test_an_argument_of_another_kind_is_named(call, words):
+    """A number for a run, a text for a number and so on: a line says what is wanted."""
+    with pytest.raises((GivenError, ValueError), match=words):
+        call()
+
+
+def test_a_stage_stands_for_its_run_and_a_capture_for_its_rows():
+    """What shows a run, or holds rows, is as good as these."""
+    shown = lesson_01.predict.after_grant(stage(CREDIT), link_credit=3)
+    asked = lesson_01.predict.after_grant(CREDIT, link_credit=3)
+    assert str(shown) == str(asked)
+    capture = import_capture(REPO / "data" / "captures" / "rmq43_b_consumer_credit.pcapng")
+    first = lesson_01.predict.rabbit_flows(capture)
+    assert str(first) == str(lesson_01.predict.rabbit_flows(capture.rows))
+
+
+def test_each_of_several_arguments_is_looked_at():
+    """Those that a function takes by number or by any name, too."""
+
+    @takes
+    def several(*runs: Run, **numbers: int) -> tuple[int, int]:
+        return len(runs), sum(numbers.values())
+
+    assert several(CREDIT, stage(CREDIT), two=2, three=3) == (2, 5)
+    with pytest.raises(GivenError, match=r"^runs: .* not int$"):
+        several(CREDIT, 3)
+    with pytest.raises(GivenError, match=r"^numbers: .* not float$"):
+        several(two=2.5)

@@ -1,0 +1,152 @@
+"""What a learner gives to a question, a check or another function: whether it is what is wanted.
+
+What that is the function itself says, with the annotations of its arguments. So no function tests
+what it gets, and a number in the place of a run is answered with a sentence:
+
+    link_credit: a whole number is wanted here, not str
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import types
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, ParamSpec, TypeVar, Union, get_args, get_origin
+
+from workbench.notebook import PlainError
+from workbench.scenarios.run import Run
+from workbench.trace.schema import Row
+
+from .question import say
+
+__all__ = ["GivenError", "given", "name_of", "not_wanted", "rows_of", "run_of", "takes"]
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+ANYTHING = (Any, object, inspect.Parameter.empty)
+
+
+class GivenError(PlainError, TypeError):
+    """What was given is not what is wanted; the text says what is."""
+
+
+def run_of(desk: Any) -> Run:
+    """The run that a stage shows, or the run itself.
+
+    Raises:
+        GivenError: if it is neither.
+    """
+    found = getattr(desk, "run", desk)
+    if not hasattr(found, "rows") or not hasattr(found, "actions"):
+        raise not_wanted(Run, desk)
+    run: Run = found
+    return run
+
+
+def rows_of(trace: Any) -> Sequence[Row]:
+    """The rows of a run, of a stage or of a capture, or the rows themselves.
+
+    Raises:
+        GivenError: if it has none.
+    """
+    found = getattr(getattr(trace, "run", trace), "rows", trace)
+    if not _fits(found, Sequence[Row]):
+        raise not_wanted(Sequence[Row], trace)
+    rows: Sequence[Row] = found
+    return rows
+
+
+def given(
+    function: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]
+) -> inspect.BoundArguments:
+    """The arguments of a function by name; of a stage its run, and of a run its rows.
+
+    Raises:
+        GivenError: if one is missing, or not what its annotation says.
+    """
+    signature = _signature(function)
+    try:
+        bound = signature.bind(*args, **kwargs)
+    except TypeError as error:  # in Python's words: missing a required argument: 'run'
+        raise GivenError(str(error)) from None
+    for name, value in bound.arguments.items():
+        bound.arguments[name] = _taken(signature.parameters[name], value)
+    bound.apply_defaults()
+    return bound
+
+
+def takes(function: Callable[P, R]) -> Callable[P, R]:
+    """Let a function say what it wants to whoever gives it something else. A decorator."""
+
+    @functools.wraps(function)
+    def checked(*args: P.args, **kwargs: P.kwargs) -> R:
+        bound = given(function, args, kwargs)
+        return function(*bound.args, **bound.kwargs)
+
+    return checked
+
+
+@functools.cache
+def _signature(function: Callable[..., Any]) -> inspect.Signature:
+    return inspect.signature(function, eval_str=True)
+
+
+def _taken(parameter: inspect.Parameter, value: Any) -> Any:
+    kind = parameter.annotation
+    try:
+        if parameter.kind is parameter.VAR_POSITIONAL:
+            return tuple(_converted(kind, one) for one in value)
+        if parameter.kind is parameter.VAR_KEYWORD:
+            return {name: _converted(kind, one) for name, one in value.items()}
+        return _converted(kind, value)
+    except GivenError as error:
+        raise GivenError(f"{parameter.name}: {error}") from None
+
+
+def _converted(kind: Any, value: Any) -> Any:
+    if kind is Run:
+        return run_of(value)
+    if kind == Sequence[Row]:
+        return rows_of(value)
+    if not _fits(value, kind):
+        raise not_wanted(kind, value)
+    return value
+
+
+def _fits(value: Any, kind: Any) -> bool:
+    if kind in ANYTHING:
+        return True
+    if kind is int:
+        return isinstance(value, int) and not isinstance(value, bool)
+    outer, inner = get_origin(kind), get_args(kind)
+    if outer in (Union, types.UnionType):
+        return any(_fits(value, one) for one in inner)
+    if not isinstance(value, outer or kind) or (outer in _LISTS and isinstance(value, str | bytes)):
+        return False
+    if outer in _LISTS:
+        return all(_fits(one, inner[0]) for one in value)
+    if outer is Mapping:
+        return all(_fits(one, inner[0]) and _fits(value[one], inner[1]) for one in value)
+    return True
+
+
+_LISTS = (Sequence, Iterable)
+
+
+def not_wanted(kind: Any, value: Any) -> GivenError:
+    """The error that says what is wanted, and what was given."""
+    return GivenError(say(f"wanted.{name_of(kind)}", kind=type(value).__name__))
+
+
+def name_of(kind: Any) -> str:
+    """Under which name the table says what is wanted: `int`, `int-list`, `Run-by-name`."""
+    outer, inner = get_origin(kind), get_args(kind)
+    if outer in (Union, types.UnionType):
+        return name_of(inner[0])  # the others are what a name stands for, or nothing
+    if outer in _LISTS:
+        return f"{name_of(inner[0])}-list"
+    if outer is Mapping:
+        return f"{name_of(inner[1])}-by-name"
+    return str(getattr(outer or kind, "__name__", kind))

@@ -56,6 +56,7 @@ def test_what_took_no_time_held_nobody():
     assert [link.advice for link in story(rows).links] == [
         "Nothing that is known to have been ready had to wait."
     ]
+    assert story(rows).opened_as.endswith(", no credit for no time that the trace tells")
 
 
 def test_every_link_has_its_messages_and_advice(late):
@@ -168,6 +169,7 @@ def test_what_has_no_length_is_not_told_as_the_longest():
     attach = next(row.seq for row in rows if row.kind == "attach")
     told = story(lost(rows, end=attach + 1))
     assert told.headline == "No sender was without credit for any time that the trace tells."
+    assert told.opened_as == f"{told.links[0].key.name}, no credit when the trace ends"
     rows = import_capture(CAPTURES / "amqp091" / "rmq43_q1_amqp091_prefetch_and_ack.pcapng").rows
     third = [row.seq for row in rows if row.kind == "basic.deliver"][2]
     told = story(lost(rows, end=third + 1))

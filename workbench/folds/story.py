@@ -118,7 +118,10 @@ class Story:
         if self.opened is None:
             return ""
         link, one = self.opened
-        return f"{link.key.name}, {one.what} for {one.lasted(self.clock)}"
+        lasted = f"for {one.lasted(self.clock)}"
+        if one.timed and not one.lasted_us:
+            lasted = "when the trace ends" if one.lasts else "for no time that the trace tells"
+        return f"{link.key.name}, {one.what} {lasted}"
 
     @property
     def without_links(self) -> str:

@@ -108,6 +108,23 @@ def test_the_advice_tells_who_waited_how_long_why_and_what_to_change(
 
 
 @pytest.mark.parametrize(
+    ("zero_us", "share"),
+    [(74_960, "75%"), (74_490, "74%"), (99_999, "more than 99%"), (5, "less than 1%"),
+     (100_000, "100%")],
+)  # fmt: skip
+def test_a_share_is_rounded_and_never_to_all_or_nothing(zero_us, share):
+    """74.96 % is 75 %; what is less than all of it is not told as all."""
+    said = folds.advice(
+        {
+            "link": "l", "link_sender": "broker", "stalls": 2, "longest_us": 5,
+            "longest_brake": "link-credit", "longest_seq": 9, "first_seq": 5,
+            "at_zero_us": zero_us, "lasted_us": 100_000, "violations": 0, "beyond_window": 0,
+        }
+    )  # fmt: skip
+    assert said.endswith(f" The link had no credit for {share} of its life.")
+
+
+@pytest.mark.parametrize(
     ("capture", "words"),
     [
         ("rmq43_f_memory_alarm", "3.4 s for its first credit: a link has none until its receiver"),

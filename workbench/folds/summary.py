@@ -221,11 +221,21 @@ def advice(link: Mapping[str, Any], longest: str = "") -> str:
         often = times(link["stalls"])
         text = f"The {sender} waited {often}; the longest wait, {longest}, was {waited}"
     text += f": {why}. {change}."
-    share = link["at_zero_us"] * 100 // (link["lasted_us"] or 1)
+    zero_us = link["at_zero_us"]
     # A wait that went on after the link's last frame is longer than what is counted up to that.
-    if share and brake in (LINK_CREDIT, UNCONFIRMED) and link["longest_us"] <= link["at_zero_us"]:
-        text += f" The link had no credit for {share}% of its life."
+    if zero_us and brake in (LINK_CREDIT, UNCONFIRMED) and link["longest_us"] <= zero_us:
+        text += f" The link had no credit for {_share(zero_us, link['lasted_us'])} of its life."
     return f"{wrong} {text}".lstrip()
+
+
+def _share(part: int, whole: int) -> str:
+    """A share of something in percent, rounded; never to all or nothing of it: `more than 99%`."""
+    percent = (200 * part + whole) // (2 * whole)
+    if percent == 0 < part:
+        return "less than 1%"
+    if percent == 100 and part < whole:
+        return "more than 99%"
+    return f"{percent}%"
 
 
 def broken(link: Mapping[str, Any]) -> str:

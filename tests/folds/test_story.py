@@ -96,7 +96,10 @@ def test_a_closed_window_is_told_though_nobody_knows_that_anything_waited():
         for one in story(rows).links
         if (one.key.connection, one.key.link_sender) == ("c1", "client")
     )
-    assert "session window was closed once, for 4.8 s at most" in " ".join(publisher.more)
+    assert (
+        "Its session window was closed once, for 4.8 s at most; RabbitMQ says so to a publisher"
+        " while memory or disk is short. Free some there, or consume what is queued."
+    ) in publisher.more
     assert {one.what for one in publisher.intervals} == {"window closed"}
 
 

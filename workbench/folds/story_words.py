@@ -9,7 +9,7 @@ from itertools import accumulate
 from operator import attrgetter
 from typing import Any
 
-from workbench.trace.brakes import QPID_WINDOW
+from workbench.trace.brakes import ALARM, QPID_WINDOW
 from workbench.trace.clock import Clock
 from workbench.trace.schema import Row
 from workbench.trace.words import counted, times
@@ -304,7 +304,8 @@ def closed(could_not: Sequence[Interval], missing: Sequence[Row], clock: Clock) 
     most = "that the trace tells of" if missing else "at most"
     text = f"Its session window was closed {times(len(closed))}, for {longest} {most}"
     if any(one.refused for one in closed):
-        text += "; RabbitMQ says so to a publisher while memory or disk is short"
+        text += "; RabbitMQ says so to a publisher while memory or disk is short. "
+        text += summary.remedy(ALARM)
     return [f"{text}."]
 
 

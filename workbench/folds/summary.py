@@ -17,7 +17,7 @@ from .stalls import Stall, stalls
 from .vantage import LinkKey
 from .violations import BEYOND_CREDIT, BEYOND_WINDOW, violations
 
-__all__ = ["LinkSummary", "advice", "broken", "summaries", "summarise"]
+__all__ = ["LinkSummary", "advice", "broken", "remedy", "summaries", "summarise"]
 
 
 @dataclass(slots=True, kw_only=True)
@@ -236,6 +236,12 @@ def _share(part: int, whole: int) -> str:
     if percent == 100 and part < whole:
         return "more than 99%"
     return f"{percent}%"
+
+
+def remedy(brake: str) -> str:
+    """What to change about a brake, without the full stop."""
+    _, _, change = _WAITED[brake]
+    return change
 
 
 def broken(link: Mapping[str, Any]) -> str:

@@ -99,6 +99,7 @@ def test_run_writes_the_trace_of_a_run(capsys, folder):
     sent = [row for row in rows if row.kind == "transfer" and row.event == "sent"]
     assert len(sent) == 10
     assert rows[-1].seq == len(rows) - 1
+    assert err[0].endswith(f" rows, {rows[-1].t_us:,} µs of virtual time")
 
 
 def test_a_long_run_is_written_as_it_is_made_and_its_counts_are_told(capsys, folder):
@@ -107,6 +108,7 @@ def test_a_long_run_is_written_as_it_is_made_and_its_counts_are_told(capsys, fol
     assert out == []
     rows = files.read(folder / "t.parquet")
     assert err[0].startswith(f"t.parquet: {len(rows):,} rows without octets, ")
+    assert err[0].endswith(" µs of virtual time")
     for line, kind in zip(err[1:], ("classic", "quorum"), strict=True):
         taken = sum(row.kind == "transfer" and row.event == "received" and row.link == kind
                     for row in rows)  # fmt: skip

@@ -74,6 +74,7 @@ def test_a_receiver_that_waits_for_all_n_needs_more_credit_and_is_told_so():
     assert link["zero_us"] > 0
     assert link["credit_needed"] > 5
     assert link["advice"] == "raise"
+    assert link["arithmetic"].endswith(f" µs), rounded up: {link['credit_needed']}")
 
 
 def test_the_publisher_s_grants_of_rabbitmq_are_topped_up_at_half():

@@ -197,7 +197,7 @@ def _arithmetic() -> Column:
     told = F.concat(
         F.floor(tenths / 10).cast("long").cast("string"), F.lit("."), F.pmod(tenths, F.lit(10)),
         F.lit("/s x ("), F.col("round_trip_us"), F.lit(" + "),
-        F.coalesce("interval_us", F.lit(0).cast("long")), F.lit(" us), rounded up: "),
+        F.coalesce("interval_us", F.lit(0).cast("long")), F.lit(" µs), rounded up: "),
         F.col("credit_needed"),
     )  # fmt: skip
     return F.when(F.col("credit_needed").isNotNull(), told)

@@ -153,13 +153,13 @@ def streamed(arguments: argparse.Namespace, scenario: Any, target: Path | None) 
     try:
         with (
             TraceWriter(target, raw=False) as writer,
-            Progress(f"playing {scenario.name}", unit="us of virtual time") as progress,
+            Progress(f"playing {scenario.name}", unit="µs of virtual time") as progress,
         ):
             done = stream(scenario, preset, values, take=writer.write, told=progress.at)
     except ParameterError as error:
         raise CommandError(str(error), WRONG_USAGE) from None
     now_us = done.world.clock.now_us
-    say(f"{target}: {done.rows:,} rows without octets, {now_us:,} us of virtual time")
+    say(f"{target}: {done.rows:,} rows without octets, {now_us:,} µs of virtual time")
     for line in (*done.problems, *scenario.told(done.world)):
         say(line)
     return 0
@@ -201,7 +201,7 @@ def written(played: Any, target: Path) -> None:
 
     with Progress("writing", len(played.rows)) as progress:
         count = files.write(target, progress.over(played.rows))
-    say(f"{target}: {count:,} rows, {played.rows[-1].t_us if count else 0:,} us of virtual time")
+    say(f"{target}: {count:,} rows, {played.rows[-1].t_us if count else 0:,} µs of virtual time")
 
 
 def read_act(text: str, scenario: Any) -> tuple[int | None, str, dict[str, Any]]:

@@ -153,7 +153,7 @@ class Grants:
             wait, tenths = interval or 0, math.floor(rate * 10 + 0.5)
             needed = math.ceil(rate * (trip + wait) / 1e6)
             arithmetic = (
-                f"{tenths // 10}.{tenths % 10}/s x ({trip} + {wait} us), rounded up: {needed}"
+                f"{tenths // 10}.{tenths % 10}/s x ({trip} + {wait} µs), rounded up: {needed}"
             )
         advice = "unknown"
         if self.known and self.times:

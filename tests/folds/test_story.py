@@ -101,6 +101,13 @@ def test_a_closed_window_is_told_though_nobody_knows_that_anything_waited():
         " while memory or disk is short. Free some there, or consume what is queued."
     ) in publisher.more
     assert {one.what for one in publisher.intervals} == {"window closed"}
+    assert (
+        (  # the transfer at 4.428 s of the frames beside the capture; the window closed at 0.883 s
+            "1 frame of the client passed while it was closed, 3.5 s after it was (row 46): if it had"
+            " heard of that by then, it broke 2.5.6."
+        )
+        in publisher.more
+    )
 
 
 def test_what_an_end_refused_for_longer_than_the_longest_stall_is_in_the_headline():

@@ -24,6 +24,7 @@ from .story_words import CLOSED, FULL, NO_CREDIT, NO_ROOM, Interval
 from .summary import LinkSummary, summaries
 from .turns import LEAST, in_turn
 from .vantage import LinkKey, once, value
+from .violations import BEYOND_WINDOW
 from .windows import directions
 
 __all__ = ["LinkStory", "Packets", "link_stories", "stalled", "way"]
@@ -144,6 +145,11 @@ def link_stories(
         LinkKey(*(getattr(link, name) for name in LinkKey._fields)): link
         for link in summaries(rows, [stall for stall, _ in stalled], broken)
     }
+    beyond: dict[LinkKey, list[Row]] = {}
+    for breach in broken:
+        if breach["what"] == BEYOND_WINDOW and not breach["certain"]:
+            its_link = LinkKey(*(breach[name] for name in LinkKey._fields))
+            beyond.setdefault(its_link, []).append(places[breach["seq"]])
     missing: dict[tuple[str, str | None], list[Row]] = {}
     for row in rows:
         if row.event in LOSSES:
@@ -209,7 +215,8 @@ def link_stories(
         else:
             attached = key in credit and credit[key].attached
             more = [*words.grants(granted.get(key), attached, lost)]
-            more += [*words.closed(could_not, lost, clock), *told_of]
+            more += words.closed(could_not, lost, clock)
+            more += [*words.passed(beyond.get(key, []), could_not, clock), *told_of]
             more += words.early(key, rows, clock)
         more += [*words.without_room(could_not, clock), *words.at_the_end(could_not, held, clock)]
         intervals = [replace(one, lacks=words.lacks(one, lost)) for one in (*could_not, *held)]

@@ -309,6 +309,28 @@ def closed(could_not: Sequence[Interval], missing: Sequence[Row], clock: Clock) 
     return [f"{text}."]
 
 
+def passed(beyond: Sequence[Row], could_not: Sequence[Interval], clock: Clock) -> Iterator[str]:
+    """How many frames passed while the window was closed, where nobody knows that it was heard of.
+
+    Args:
+        beyond: of these frames, in order.
+        could_not: when the window was closed.
+        clock: that told the times.
+    """
+    if not beyond:
+        return
+    last = beyond[-1]
+    since = [one for one in could_not if one.what == CLOSED and one.seq < last.seq]
+    late = ""
+    if since and clock.knows(since[-1].start_us, last.t_us):
+        late = f", {'the last ' if len(beyond) > 1 else ''}"
+        late += f"{clock.length(last.t_us - since[-1].start_us)} after it was"
+    yield (
+        f"{counted(len(beyond), 'frame')} of the {last.from_peer} passed while it was closed{late}"
+        f" (row {beyond[0].seq}): if it had heard of that by then, it broke 2.5.6."
+    )
+
+
 def lacks(one: Interval, missing: Sequence[Row]) -> bool:
     """Octets are missing within it; the rows that say so are in order."""
     at = bisect_right(missing, one.seq, key=attrgetter("seq"))

@@ -101,13 +101,11 @@ def test_a_closed_window_is_told_though_nobody_knows_that_anything_waited():
         " while memory or disk is short. Free some there, or consume what is queued."
     ) in publisher.more
     assert {one.what for one in publisher.intervals} == {"window closed"}
+    # The transfer at 4.428 s of the frames beside the capture; the window was closed at 0.883 s.
     assert (
-        (  # the transfer at 4.428 s of the frames beside the capture; the window closed at 0.883 s
-            "1 frame of the client passed while it was closed, 3.5 s after it was (row 46): if it had"
-            " heard of that by then, it broke 2.5.6."
-        )
-        in publisher.more
-    )
+        "1 frame of the client passed while it was closed, 3.5 s after it was (row 46): if it had"
+        " heard of that by then, it broke 2.5.6."
+    ) in publisher.more
 
 
 def test_what_an_end_refused_for_longer_than_the_longest_stall_is_in_the_headline():
@@ -153,6 +151,16 @@ def test_a_consumer_that_was_closed_in_its_wait_is_told_without_proof(closes):
     assert link.more[-1] == (
         "When it was closed it had had no credit for 10 s: if messages were waiting, it was"
         " stalled until then."
+    )
+
+
+def test_a_consumer_that_was_cancelled_in_its_wait_is_not_said_to_be_closed():
+    """Its channel stays open, and acknowledges later [the capture's frames]."""
+    rows = import_capture(CAPTURES / "amqp091" / "rmq43_c2_amqp091_cancel_then_ack.pcapng").rows
+    first = next(one for one in story(rows).links if one.key.session == 1)
+    assert first.more[-1] == (
+        "When its consumer was cancelled it had had as many messages as its prefetch allows for"
+        " 251 ms: if messages were waiting, it was stalled until then."
     )
 
 

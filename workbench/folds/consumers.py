@@ -18,7 +18,9 @@ RECOVER = frozenset({"basic.recover", "basic.recover-async"})
 """Gives all that is not acknowledged on a channel back to its queues."""
 CANCEL = "message.cancel"
 OF_SESSION = frozenset({"channel.close", "session.detach", "session.detached"})
-GONE = frozenset({"connection.close", *OF_SESSION, "basic.cancel", CANCEL})
+CANCELS = frozenset({"basic.cancel", CANCEL})
+"""Ends one consumer."""
+GONE = frozenset({"connection.close", *OF_SESSION, *CANCELS})
 """Ends consumers."""
 
 _Place = tuple[str, str, int | None, str]

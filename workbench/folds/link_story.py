@@ -291,7 +291,8 @@ def _interval(
         closed = ended_us is not None
     return Interval(
         what=what, start_us=first.t_us, end_us=until_us, seq=first.seq, stall=False,
-        lasts=lasts and not closed and until_us == end_us, closed=closed, refused=refused,
+        lasts=lasts and not closed and until_us == end_us, closed=closed,
+        cancelled=last.kind in consumers.CANCELS and not lasts, refused=refused,
     )  # fmt: skip
 
 

@@ -49,6 +49,7 @@ class Interval:
             something did is not known.
         lasts: nothing had ended it when the trace ended.
         closed: nothing had ended it when its link was closed, or what carries it.
+        cancelled: then its consumer was, and not what carries that.
         refused: the other end said that it takes nothing, whatever there was to send.
         lacks: octets of the connection are missing within it: what ended it may be among them.
         timed: the capture's clock tells how long it lasted; it does not where it goes back.
@@ -61,6 +62,7 @@ class Interval:
     stall: bool
     lasts: bool = False
     closed: bool = False
+    cancelled: bool = False
     refused: bool = False
     late: bool = False
     lacks: bool = False
@@ -382,11 +384,15 @@ def when(one: Interval, clock: Clock) -> str:
     """How a sentence begins that says what nothing had ended."""
     if one.lasts:
         return "When the trace ends"
+    if one.cancelled:
+        return "When its consumer was cancelled"
     return "When it was closed" if one.closed else f"From {clock.moment(one.start_us)} on"
 
 
 def has(one: Interval, clock: Clock) -> str:
     """What a link has had for how long."""
+    if one.cancelled and one.what == FULL:
+        return f"had had as many messages as its prefetch allows for {one.lasted(clock)}"
     verb = "has had" if one.lasts else "had had" if one.closed else "had"
     return f"{verb} {_HAD[one.what]} for {one.lasted(clock)}"
 

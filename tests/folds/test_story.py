@@ -378,6 +378,14 @@ def test_a_link_that_broke_a_rule_is_told_with_what_came_late():
     assert link.advice.endswith(late.advice)
 
 
+def test_how_much_was_granted_is_not_told_where_messages_may_be_missing():
+    """Ten messages are: 14 was told as typical of grants of 10, 4, 6 and 100."""
+    rows = import_capture([CAPTURES / "rmq43_b_consumer_credit.pcapng"]).rows
+    first = [row.seq for row in rows if row.kind == "transfer"][:10]
+    (link,) = story([without(row) if row.seq in first else row for row in rows]).links
+    assert link.more[0] == "Its receiver granted credit 4 times that the trace tells of."
+
+
 def test_a_wait_in_which_octets_are_missing_is_doubted():
     """The grant that ended it may be among them."""
     rows = import_capture([CAPTURES / "rmq43_b_consumer_credit.pcapng"]).rows

@@ -263,12 +263,15 @@ def without_room(could_not: Sequence[Interval], clock: Clock) -> Iterator[str]:
 def grants(row: dict[str, Any] | None, attached: bool, missing: Sequence[Row]) -> list[str]:
     """How the receiver grants, in a sentence.
 
-    That it never does can be said where its attach was seen, and no octets are missing.
+    That it never does can be said where its attach was seen, and no octets are missing; by which
+    rule, and up to how much, where none are.
     """
     if row is None or row["rule"] == "none":
         if not attached or missing:
             return ["No grant of its receiver is in the trace."]
         return ["Its receiver never granted credit."]
+    if missing:  # how much each gave is counted from messages that may be in them
+        return [f"Its receiver granted credit {times(row['grants'])} that the trace tells of."]
     if row["rule"] == "once":  # perhaps before its sender had attached: then nobody knows how much
         much = "" if row["granted"] is None else f": {row['granted']:,}"
         return [f"Its receiver granted credit once{much}."]

@@ -261,6 +261,39 @@ def test_a_grant_of_before_the_capture_is_not_said_never_to_have_been():
     assert link.more[0] == "No grant of its receiver is in the trace."
 
 
+def test_for_how_long_a_window_was_closed_is_not_said_where_the_beginning_is_missing():
+    """RabbitMQ closed it at 0.883 s; that it was known closed is told by the client at 3.422 s."""
+    rows = import_capture([CAPTURES / "rmq43_f_memory_alarm.pcapng"]).rows
+    begun = max(row.seq for row in rows if row.kind == "attach" and row.connection == "c1")
+    told = story([
+        replace(row, attach_no=None, ledger=None) if row.connection == "c1" else row
+        for row in rows if row.seq > begun + 2
+    ])  # fmt: skip
+    publisher = next(one for one in told.links if one.key.name.startswith("c1/1 snd"))
+    (closed,) = (text for text in publisher.more if text.startswith("Its session window"))
+    assert " that the trace tells of" in closed
+    assert " at most" not in closed
+    (passed,) = (text for text in publisher.more if "passed while it was closed" in text)
+    assert passed.startswith("1 frame of the client passed while it was closed (row ")
+
+
+@pytest.mark.parametrize("what", ["its attach is missing", "its octets are", "it goes on", ""])
+def test_a_share_of_a_life_is_told_where_all_of_it_is_known(what):
+    """What is not known is not counted as without credit, so the share would be too small."""
+    rows = import_capture([CAPTURES / "rmq43_h_sac_handover.pcapng"]).rows
+    mine = [row for row in rows if row.connection == "c2" and row.link == "B"]
+    if what == "its attach is missing":
+        rows = [replace(row, attach_no=None) if row.link else row for row in rows]
+    if what == "its octets are":
+        rows = [without(row) if row.seq == mine[0].seq else row for row in rows]
+    if what == "it goes on":
+        rows = lost(rows, end=next(row.seq for row in mine if row.kind == "detach"))
+    told = story(rows, Packets(still_open={"c2"}, until_us=rows[-1].t_us))
+    (link,) = (one for one in told.links if one.key.connection == "c2")
+    assert "waited" in link.advice
+    assert ("of its life" in link.advice) == (not what)
+
+
 def test_messages_that_come_back_are_counted():
     """A message that no consumer can take goes round, and looks like so many messages."""
     name = "amqp091/rmq43_q1_amqp091_prefetch_and_ack.pcapng"

@@ -215,8 +215,10 @@ def link_stories(
         else:
             attached = key in credit and credit[key].attached
             more = [*words.grants(granted.get(key), attached, lost)]
-            more += words.closed(could_not, lost, clock)
-            more += [*words.passed(beyond.get(key, []), could_not, clock), *told_of]
+            whole_of_it = key.attach_no is not None and not lost
+            more += words.closed(could_not, clock, whole=whole_of_it)
+            more += words.passed(beyond.get(key, []), could_not, clock, whole=whole_of_it)
+            more += told_of
             more += words.early(key, rows, clock)
         more += [*words.without_room(could_not, clock), *words.at_the_end(could_not, held, clock)]
         intervals = [replace(one, lacks=words.lacks(one, lost)) for one in (*could_not, *held)]
@@ -225,7 +227,9 @@ def link_stories(
         # What held its connection held it as well.
         whole_held = found.get(connection, []) if connection not in (None, key) else []
         alone = tuple(_alone(measure, waits, [*intervals, *whole_held], clock))
-        said = words.advice(link, held, None if connection == key else connection, clock)
+        whole_key = None if connection == key else connection
+        known = key.attach_no is not None and not lost and not any(one.lasts for one in held)
+        said = words.advice(link, held, whole_key, clock, known=known)
         if len(alone) < LEAST:
             alone = ()
         elif _in_all(held) + _in_all(whole_held) > _in_all(alone):

@@ -96,8 +96,18 @@ def turn(measure: str, alone: Sequence[Interval], clock: Clock) -> str:
     )
 
 
-def advice(link: LinkSummary, held: Sequence[Interval], whole: LinkKey | None, clock: Clock) -> str:
-    """What is to be said of what held it; `whole` is a connection without links that was held."""
+def advice(
+    link: LinkSummary, held: Sequence[Interval], whole: LinkKey | None, clock: Clock, *, known: bool
+) -> str:
+    """What is to be said of what held it.
+
+    Args:
+        link: its numbers.
+        held: when it was held.
+        whole: a connection without links that was held.
+        clock: that told the times.
+        known: its credit is, from its attach to its end.
+    """
     if not held and whole is not None:
         return f"Nothing held it but what held its connection: see {whole.name}."
     late = sum(one.late for one in held)
@@ -109,8 +119,9 @@ def advice(link: LinkSummary, held: Sequence[Interval], whole: LinkKey | None, c
         )
         return f"{summary.broken(asdict(link))} {text}".lstrip()
     more = f" Of these waits {late:,} began when nothing was to be sent." if late else ""
-    if held and not (clock.timed and clock.step_us == 1 and all(one.timed for one in held)):
-        # Neither the number of the summary is a time, nor its share of the link's life.
+    exact = clock.timed and clock.step_us == 1 and all(one.timed for one in held)
+    if held and not (exact and known):
+        # Either the number of the summary is no time, or its share of the link's life is larger.
         told = asdict(replace(link, at_zero_us=0))
         return f"{summary.advice(told, _longest(held, clock))}{more}"
     return f"{link.advice}{more}"
@@ -297,16 +308,17 @@ def early(key: LinkKey, rows: Sequence[Row], clock: Clock) -> Iterator[str]:
     yield f"Its attach is not in the trace: it is told by its handle, and its credit is {since}."
 
 
-def closed(could_not: Sequence[Interval], missing: Sequence[Row], clock: Clock) -> list[str]:
+def closed(could_not: Sequence[Interval], clock: Clock, *, whole: bool) -> list[str]:
     """How often the window was closed, and whether the broker says so itself.
 
-    What closed it may be in octets that are missing: then it may have been closed before.
+    What closed it may be in octets that are missing, or lie before the trace, which then is not the
+    whole of it: it may have been closed before, and for longer.
     """
     closed = [one for one in could_not if one.what == CLOSED]
     if not closed:
         return []
     longest = _longest(closed, clock)
-    most = "that the trace tells of" if missing else "at most"
+    most = "at most" if whole else "that the trace tells of"
     text = f"Its session window was closed {times(len(closed))}, for {longest} {most}"
     if any(one.refused for one in closed):
         text += "; RabbitMQ says so to a publisher while memory or disk is short. "
@@ -314,20 +326,23 @@ def closed(could_not: Sequence[Interval], missing: Sequence[Row], clock: Clock) 
     return [f"{text}."]
 
 
-def passed(beyond: Sequence[Row], could_not: Sequence[Interval], clock: Clock) -> Iterator[str]:
+def passed(
+    beyond: Sequence[Row], could_not: Sequence[Interval], clock: Clock, *, whole: bool
+) -> Iterator[str]:
     """How many frames passed while the window was closed, where nobody knows that it was heard of.
 
     Args:
         beyond: of these frames, in order.
         could_not: when the window was closed.
         clock: that told the times.
+        whole: that is since when it was closed, as of `closed`.
     """
     if not beyond:
         return
     last = beyond[-1]
     since = [one for one in could_not if one.what == CLOSED and one.seq < last.seq]
     late = ""
-    if since and clock.knows(since[-1].start_us, last.t_us):
+    if whole and since and clock.knows(since[-1].start_us, last.t_us):
         late = f", {'the last ' if len(beyond) > 1 else ''}"
         late += f"{clock.length(last.t_us - since[-1].start_us)} after it was"
     yield (

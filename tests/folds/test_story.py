@@ -214,6 +214,21 @@ def test_no_credit_is_called_enough_that_nobody_knows():
     assert told.worst is None
     assert told.headline.startswith("No stall can be proved: the trace never tells the credit")
     assert (told.links, told.without_links[:9]) == ((), "None that")
+    assert told.without_links.endswith(" Capture from before the client connects.")
+
+
+def test_whoever_captured_half_packets_from_the_beginning_is_not_told_to_begin_earlier():
+    """What makes links nameless are the octets that are missing."""
+    rows = import_capture([CAPTURES / "rmq43_a_publisher_grants.pcapng"]).rows
+    told = story([
+        without(row) if row.kind in ("attach", "transfer")
+        else replace(row, link=None, link_sender=None, attach_no=None, ledger=None)
+        for row in rows
+    ])  # fmt: skip
+    assert told.without_links == (
+        "None that can be named: no attach and no message can be read: octets are missing in the"
+        " trace."
+    )
 
 
 def test_a_capture_that_begins_behind_the_attach_tells_who_waits(tmp_path):

@@ -137,6 +137,8 @@ class Story:
             )
         if not self.unnamed:
             return "None: no link was attached, and no message was sent."
+        if self.lacking:
+            return f"None that can be named: no attach and no message can be read: {self.lacking}."
         return (
             "None that can be named: neither an attach of one nor a message is in the trace."
             " Capture from before the client connects."

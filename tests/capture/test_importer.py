@@ -244,6 +244,18 @@ def test_rows_of_gaps_hold_as_many_octets_as_the_capture_lost(folder):
         assert sum(lost) == way.lost_octets > 0
 
 
+def test_one_octet_that_is_lost_is_told_as_one(folder):
+    """Every frame lacks its last."""
+    said = [(side, item) for side, item in Script().frames() if not is_transfer(item)]
+    tape, _ = record(bursts(said), frame_by_frame=True)
+    whole, short = folder / "whole.pcapng", folder / "short.pcapng"
+    tape.write(whole)
+    shortened(whole, tape, short, lambda octets: octets - 1 if octets > 80 else octets)
+    problems = import_capture(short).report.connections[0].problems
+    assert any(text.endswith(" octets: 1 of them is not in the capture") for text in problems)
+    assert not any(" 1 of them are " in text or " 1 octets " in text for text in problems)
+
+
 def test_packets_too_short_to_read_are_not_taken_for_another_protocol(folder):
     """A protocol header of which six octets are there may be any of AMQP's."""
     tape, _ = record(plan())

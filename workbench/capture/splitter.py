@@ -28,6 +28,7 @@ from workbench.capture.decoder import (
     protocol_of,
 )
 from workbench.stream.cutter import UnreadableError
+from workbench.trace.words import counted
 
 __all__ = ["FrameSplitter"]
 
@@ -184,7 +185,7 @@ class FrameSplitter:
             self._data = b"".join(self._parts)
             left = self._gap_in_frame(left, found)
         if left:
-            text = f"{left:,} octet{' is' if left == 1 else 's are'} not in the capture"
+            text = f"{counted(left, 'octet')} {_are(left)} not in the capture"
             found.append(Unreadable(self.offset, left, text, left))
             self.offset += left
             self._state = _SEARCH
@@ -302,7 +303,7 @@ class FrameSplitter:
         inside = min(left, missing)
         cut = self.without_body(data, size)
         if cut is None:
-            text = f"frame of {size:,} octets: {inside:,} of them are not in the capture"
+            text = f"frame of {size:,} octets: {inside:,} of them {_are(inside)} not in the capture"
             found.append(Unreadable(offset, len(data), text, inside))
         else:
             found.append(DecodedFrame(offset, None, cut[0], size, cut[1]))
@@ -386,3 +387,7 @@ class FrameSplitter:
             return self.size(data, at, limit)
         except UnreadableError:
             return None
+
+
+def _are(count: int) -> str:
+    return "is" if count == 1 else "are"

@@ -461,7 +461,7 @@ def _about_place(seen: _Connection, *, inside: bool) -> Iterator[Finding]:
     if "cut" in seen and "octets" in seen:
         yield _found(
             "payload",
-            f"octets of {seen.rows('cut'):,} transfers",
+            f"octets of {counted(seen.rows('cut'), 'transfer')}",
             "the capture kept only the beginning of their packets (its snapshot length)",
             seen["cut"],
         )

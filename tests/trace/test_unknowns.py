@@ -147,7 +147,20 @@ def test_frames_of_one_packet_have_one_time(repo):
     rows = captured(repo, "rmq43_b_consumer_credit")
     shared = sum(a.t_raw_us == b.t_raw_us for a, b in pairwise(rows))
     (one,) = of(unknowns(rows), "clock")
-    assert f"{shared} of {len(rows)} frames" in one.why
+    assert f"{shared} of {len(rows)} frames have the time" in one.why
+    two = next([a, b] for a, b in pairwise(rows) if a.t_raw_us == b.t_raw_us)
+    (one,) = of(unknowns(two), "clock")
+    assert "1 of 2 frames has the time" in one.why
+
+
+def test_a_clock_that_went_back_is_told_with_what_may_help(repo):
+    """Captures that were appended to each other are sorted by a tool that comes with Wireshark."""
+    rows = captured(repo, "rmq43_b_consumer_credit")
+    back = [*rows[:20], *(replace(row, t_raw_us=row.t_raw_us - 10**9) for row in rows[20:])]
+    (told,) = (one for one in of(unknowns(back), "clock") if "true time" in one.unknown)
+    assert told.why.endswith(
+        ". If captures were appended to each other, reordercap sorts their packets"
+    )
 
 
 # -- captures that lack something

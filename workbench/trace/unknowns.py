@@ -404,18 +404,20 @@ def _about_time(time: _Time, connections: Iterable[str]) -> Iterator[Finding]:
             f"all times of the capture's clock are multiples of {time.clock.step} apart",
         )
     if "shared" in time:
+        shared = time.rows("shared")
         yield _found(
             "clock",
             "how long it took from frame to frame within a packet",
-            f"{time.rows('shared'):,} of {time.rows('raw'):,} frames have the time of the one"
-            " before: a packet carries several frames and has one time",
+            f"{shared:,} of {time.rows('raw'):,} frames {'has' if shared == 1 else 'have'} the time"
+            " of the one before: a packet carries several frames and has one time",
         )
     back = time.get("back")
     if back is not None:
         yield _found(
             "clock",
             f"the true time of {counted(back.rows, 'row')}",
-            "the capture's clock went back; t_us stands still until it has caught up",
+            "the capture's clock went back; t_us stands still until it has caught up. If captures"
+            " were appended to each other, reordercap sorts their packets",
             back,
         )
     numbers = {int(name[1:]) for name in connections if name[1:].isdecimal()}

@@ -181,6 +181,14 @@ def test_who_asks_for_so_many_messages_and_goes_is_not_said_to_have_waited(
     assert ("closed" in " ".join(told.links[0].more)) == told_so
 
 
+def test_where_nothing_was_attached_nothing_is_said_of_senders():
+    """A client that came no further than its login, or its session."""
+    rows = import_capture(CAPTURES / "rmq43_b_consumer_credit.pcapng").rows
+    attach = next(row.seq for row in rows if row.kind == "attach")
+    told = story(lost(rows, end=attach))
+    assert told.headline == "No link was attached, and no message was sent."
+
+
 def test_what_has_no_length_is_not_told_as_the_longest():
     """The trace ends with the attach, or with the delivery that uses the prefetch up."""
     rows = import_capture(CAPTURES / "rmq43_b_consumer_credit.pcapng").rows

@@ -186,6 +186,8 @@ class Story:
                 return "Nobody is known to have been held by a prefetch, a window or an alarm."
             if not self.links and self.early:
                 return "No stall can be proved: no message passed, and what came before is unknown."
+            if not self.links:
+                return "No link was attached, and no message was sent."
             if self.worst is not None:
                 return "No sender was without credit for any time that the trace tells."
             return "No sender was ever without credit or behind a closed window."

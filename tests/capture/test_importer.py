@@ -244,6 +244,18 @@ def test_rows_of_gaps_hold_as_many_octets_as_the_capture_lost(folder):
         assert sum(lost) == way.lost_octets > 0
 
 
+def test_what_to_do_is_told_where_packets_were_cut_inside_their_headers(folder):
+    """Nothing can be read of any of them."""
+    tape, _ = record(plan())
+    whole, short = folder / "whole.pcapng", folder / "short.pcapng"
+    tape.write(whole)
+    shortened(whole, tape, short, lambda octets: min(octets, 40))
+    with pytest.raises(
+        CaptureError, match=r"cut inside .*; capture whole packets \(tcpdump -s 0\)"
+    ):
+        import_capture(short)
+
+
 def test_one_octet_that_is_lost_is_told_as_one(folder):
     """Every frame lacks its last."""
     said = [(side, item) for side, item in Script().frames() if not is_transfer(item)]

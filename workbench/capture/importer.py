@@ -189,6 +189,7 @@ class Capture:
             report.other_packets += 1
         elif isinstance(segment, str):
             report.skipped[segment] = report.skipped.get(segment, 0) + 1
+            report.cut += bool(packet.missing)
         elif self._port is None or self._wanted(segment.source, segment.destination):
             if segment.missing:
                 report.cut += 1
@@ -239,9 +240,10 @@ class Capture:
             where = f" with port {self._port}" if self._port is not None else ""
             skipped = "".join(f", {n:,} not used: {why}" for why, n in report.skipped.items())
             packets = counted(report.packets, report.unit)
-            return f"{words}: {packets}, no TCP connection{where}{skipped}"
-        parts = [f"{count:,} of {protocol_name(kind)}" for kind, count in sorted(kinds.items())]
-        told = f"{words}: {counted(kinds.total(), 'TCP connection')}: {', '.join(parts)}"
+            told = f"{words}: {packets}, no TCP connection{where}{skipped}"
+        else:
+            parts = [f"{count:,} of {protocol_name(kind)}" for kind, count in sorted(kinds.items())]
+            told = f"{words}: {counted(kinds.total(), 'TCP connection')}: {', '.join(parts)}"
         return f"{told}; {report.in_part}" if report.in_part else told
 
 

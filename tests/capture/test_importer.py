@@ -22,7 +22,7 @@ from tests.capture.capture_builder import (
     record,
 )
 from workbench.amqp10.frame import Frame, ProtocolHeader, encode_item
-from workbench.amqp10.performatives import Flow, Open, Transfer
+from workbench.amqp10.performatives import Detach, Flow, Open, Transfer
 from workbench.capture import columns, connection
 from workbench.capture.decoder import DecodedFrame, FrameRecord, Unreadable
 from workbench.capture.importer import Capture, CaptureError, import_capture, import_files
@@ -254,6 +254,18 @@ def test_what_to_do_is_told_where_packets_were_cut_inside_their_headers(folder):
         CaptureError, match=r"cut inside .*; capture whole packets \(tcpdump -s 0\)"
     ):
         import_capture(short)
+
+
+@pytest.mark.parametrize("before", [behind_attach(2), []])
+def test_the_detach_of_each_end_is_of_one_link_though_its_attach_is_not_there(folder, before):
+    """By the number, as of other frames; a third detach is of a link that nobody has seen."""
+    ends = [(side, Frame(0, Detach(handle=0, closed=True))) for side in (True, False, True)]
+    for detaches, links in ((ends[:2], 1), (ends, 2)):
+        tape, _ = record(bursts([*before, *detaches]), handshake=False)
+        report = import_capture(tape.write(folder / "end.pcapng"), port=5672).report
+        (connection,) = report.connections
+        assert [link.name for link in connection.links] == ["handle 0"] * links
+        assert sum("handle 0 was attached" in text for text in connection.assumptions) == links
 
 
 def test_one_octet_that_is_lost_is_told_as_one(folder):

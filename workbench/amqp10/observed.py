@@ -66,6 +66,7 @@ class ObservedLink:
         source: address of the source, of the first attach that has one.
         target: address of the target, likewise.
         attached_by: the ends whose attach was seen (`from_client`).
+        detached: an end has detached it.
     """
 
     session: int | None
@@ -94,6 +95,7 @@ class ObservedLink:
     source: str | None = None
     target: str | None = None
     attached_by: set[bool] = field(default_factory=set)
+    detached: bool = False
 
     @property
     def called(self) -> str:

@@ -209,6 +209,10 @@ class ConnectionObserver:
             return ObservedScope()
         link = self._link(session, frame.handle, from_client)
         session.handles[from_client].pop(frame.handle, None)
+        if link is not None and not link.paired and not link.detached:
+            # By the same number the other end's answer is of this link, too.
+            session.handles[not from_client].setdefault(frame.handle, link)
+            link.detached = True
         return self._scope(session, link, from_client)
 
     def _link(

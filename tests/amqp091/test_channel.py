@@ -73,7 +73,7 @@ SCRIPTS = {
     """,
     "a shared limit counts the channel's deliveries": """
         consume a; consume b; qos 4 True ->
-        server: deliver a 1; deliver b 2 -> ledger 4 3
+        server: deliver a 1; deliver b 2 -> ledger 4 3 1
     """,
     "recover gives everything back": """
         consume a                   ->

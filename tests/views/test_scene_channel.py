@@ -9,6 +9,7 @@ from tests.amqp091.streams import FOLDER
 from workbench.amqp010.frame import encode_item as encode_item_010
 from workbench.amqp091.frame import encode_item
 from workbench.capture.importer import import_capture
+from workbench.scenarios import run
 from workbench.trace.cut import cut_rows
 from workbench.trace.octets import places
 from workbench.views.scene import resolved, scene, schema
@@ -44,6 +45,52 @@ def test_a_prefetch_is_a_limit_on_a_line_of_deliveries():
     deliveries = [frame for frame in doc["branches"][0]["frames"] if "cell" in frame]
     assert deliveries[0]["cell"] == {"line": line, "at": 0}
     assert deliveries[0]["short"] == "delivery 1"
+
+
+def ends_of(played, *events):
+    """What the lines of a run show at the broker after these rows, and what is said to hold it."""
+    doc = scene(played)
+    lines = sorted(one["id"] for one in doc["lines"])
+    for row, state in zip(played.rows, resolved(doc), strict=True):
+        if row.vantage == "broker" and (row.event, row.kind) in events:
+            ends = [state["lines"][line].get("ends", {}).get("broker") for line in lines]
+            yield ends, state["nodes"]["broker"]["blocked"]
+
+
+def test_a_limit_that_consumers_share_moves_the_lines_of_all():
+    """What one of them is given, and what one of them gives back, is room of the other too."""
+    played = run("sharing", "rmq4.0", {"messages": 5, "prefetch": 3, "shared": True})
+    taken = [("sent", "basic.deliver"), ("received", "basic.nack")]
+    assert list(ends_of(played, *taken)) == [
+        ([[1, 3], [0, 2]], None),
+        ([[1, 2], [1, 2]], None),
+        ([[2, 2], [1, 1]], "blocked: prefetch is full"),
+    ]
+    cancelled = played.then("cancel").then("give_back")
+    assert list(ends_of(cancelled, *taken))[3:] == [
+        # The first gets no more, and what it gives back is room of the other.
+        ([[2, 2], [1, 2]], None),
+        ([[2, 2], [1, 3]], None),
+        ([[2, 2], [2, 3]], None),
+        ([[2, 2], [3, 3]], "blocked: prefetch is full (second)"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("preset", "shared", "together"),
+    [
+        ("rmq2.0", False, True),
+        ("rmq4.0", False, False),
+        ("rmq4.0", True, True),
+        ("rmq4.3", True, False),
+    ],
+)
+def test_whether_a_limit_is_shared_is_the_brokers_reading(preset, shared, together):
+    """Before 3.3.0 each limit was the channel's; since 4.3 none is."""
+    played = run("sharing", preset, {"messages": 9, "prefetch": 3, "shared": shared})
+    ends = [ends for ends, _ in ends_of(played, ("sent", "basic.deliver"))]
+    assert ends[0] == [[1, 3], [0, 2 if together else 3]]
+    assert ends[-1] == ([[2, 2], [1, 1]] if together else [[3, 3], [3, 3]])
 
 
 def test_who_publishes_without_a_consumer_stands_left():

@@ -146,8 +146,8 @@ class ChannelCounters:
         Returns:
             `prefetch_count` and `unacknowledged`: the consumer's limit and its deliveries, or the
             channel's: the shared limit, or the one for the next consumer. Of a consumer that both
-            hold, the one that leaves it less. `published` and
-            `confirmed` of a channel in confirm mode.
+            hold, the one that leaves it less. `shared_room`: deliveries left by a limit that the
+            channel's consumers share. `published` and `confirmed` of a channel in confirm mode.
         """
         found = self._consumer(consumer)
         if found is not None:
@@ -160,6 +160,8 @@ class ChannelCounters:
             "prefetch_count": limit if own else shared or limit,
             "unacknowledged": self._counted if shared and not own else unacked,
         }
+        if shared:
+            ledger["shared_room"] = max(0, shared - self._counted)
         if self.confirming:
             ledger["published"] = self.published
             ledger["confirmed"] = self.confirmed

@@ -306,6 +306,14 @@ PREFETCH_FIELDS: tuple[Field, ...] = (
     Field("prefetch_count", "int64", "0-9-1: deliveries ahead of acknowledgement; 0 is no limit"),
     Field("unacknowledged", "int64", "0-9-1: deliveries that are not acknowledged", "messages"),
 )
+SHARED_FIELDS: tuple[Field, ...] = (
+    Field(
+        "shared_room",
+        "int64",
+        "0-9-1: deliveries left by a limit that all consumers of the channel share; null: none is",
+        "messages",
+    ),
+)
 CONFIRM_FIELDS: tuple[Field, ...] = (
     Field(
         "published", "int64", "0-9-1: messages published on a channel in confirm mode", "messages"

@@ -29,6 +29,7 @@ from .fields import (
     LINK_FIELDS,
     PREFETCH_FIELDS,
     SESSION_FIELDS,
+    SHARED_FIELDS,
     Field,
 )
 
@@ -100,13 +101,14 @@ CLIENT, BROKER = "client", "broker"
 WIRE_VANTAGE = "wire"
 
 LINK, SESSION, ACTOR = "link", "session", "actor"
-PREFETCH, CONFIRM, DESTINATION = "prefetch", "confirm", "destination"
-COMMANDS, HOP = "commands", "hop"
+PREFETCH, SHARED, CONFIRM = "prefetch", "shared", "confirm"
+DESTINATION, COMMANDS, HOP = "destination", "commands", "hop"
 _GROUPS: dict[str, tuple[Field, ...]] = {
     LINK: LINK_FIELDS,
     SESSION: SESSION_FIELDS,
     ACTOR: ACTOR_FIELDS,
     PREFETCH: PREFETCH_FIELDS,
+    SHARED: SHARED_FIELDS,
     DESTINATION: DESTINATION_FIELDS,
     COMMANDS: COMMAND_FIELDS,
     HOP: HOP_FIELDS,

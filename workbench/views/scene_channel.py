@@ -8,9 +8,11 @@ given back.
 from __future__ import annotations
 
 from collections import Counter
+from math import inf
 from typing import Any, NamedTuple
 
 from workbench.trace import brakes
+from workbench.trace.consumers import SUBSCRIBE
 from workbench.trace.schema import (
     AMQP_0_9_1,
     BLOCKED,
@@ -31,6 +33,7 @@ from .scene_walk import Flight, Walk
 Doc = dict[str, Any]
 
 _COUNTERS = ("prefetch_count", "unacknowledged", "published", "confirmed")
+_CANCELS = ("basic.cancel", "basic.cancel-ok")
 _NAMES = {name: name.replace("_", "-") for name in _COUNTERS}
 
 
@@ -55,34 +58,61 @@ def consumer_of(row: Row) -> Consumer | None:
 
 
 class PrefetchLine:
-    """The number line of a consumer: deliveries made to it, and the limit up to which it may go."""
+    """The number line of a consumer: deliveries made to it, and the limit up to which it may go.
+
+    A limit that the consumers of a channel share moves with what any of them has: then each row of
+    the channel counts, and of two limits the one that leaves the consumer less. One that was
+    cancelled gets no more, whatever room there is.
+    """
 
     def __init__(self, consumer: Consumer, walk: Walk) -> None:
         self.consumer = consumer
         self.id = consumer.id
-        self.held = False  # by its prefetch
         self._walk = walk
+        self._begin()
+        self._furthest = 0
+        for row in walk.rows:
+            self.take(row)
+            self._furthest = max([self._furthest, *(limit for _, limit in self._ends.values())])
+        self._begin()
+
+    def _begin(self) -> None:
+        self.held = False  # by its prefetch
         self._made: Counter[str] = Counter()
         self._ends: dict[str, list[int]] = {}
-        made, self._furthest = 0, 0
-        for row in walk.rows:
-            if consumer_of(row) == consumer and row.event != RECEIVED:
-                made += row.kind == "basic.deliver"
-                self._furthest = max(self._furthest, made + _room(row))
+        # By end, room in the limit of its own; inf: the shared one is tighter.
+        self._own: dict[str, float] = {}
+        self._gone: set[str] = set()  # ends at which it was cancelled
 
     def take(self, row: Row) -> None:
         """Take in the row that the walk took last."""
-        if consumer_of(row) != self.consumer:
+        here = self.consumer
+        if (row.connection, row.session) != (here.connection, here.session):
             return
         who = row.vantage
         if row.event == OBSERVED:
             who = self._walk.ends.get((row.connection, BROKER), BROKER)
-        self._made[who] += row.kind == "basic.deliver"
-        if row.ledger and "prefetch_count" in row.ledger:
-            made = self._made[who]
-            self._ends[who] = [made, made + _room(row)]
-        if row.brake is not None:
-            self.held = row.brake == brakes.PREFETCH
+        ledger = row.ledger or {}
+        shared = ledger.get("shared_room")
+        if consumer_of(row) == here:
+            self._made[who] += row.kind == "basic.deliver"
+            if row.kind in (*SUBSCRIBE, *_CANCELS):
+                (self._gone.add if row.kind in _CANCELS else self._gone.discard)(who)
+            gone = who in self._gone
+            if "prefetch_count" in ledger:
+                room = 0 if gone else _room(row)
+                self._own[who] = inf if room == shared and not gone else room
+                self._goes_to(who, room)
+            if row.brake is not None:
+                self.held = row.brake == brakes.PREFETCH and not gone
+        elif shared is not None and who in self._own:
+            room = int(min(shared, self._own[who]))
+            self._goes_to(who, room)
+            if row.vantage in (BROKER, WIRE_VANTAGE):
+                self.held = not room and who not in self._gone
+
+    def _goes_to(self, who: str, room: int) -> None:
+        self._ends[who] = [self._made[who], self._made[who] + room]
 
     def head(self) -> Doc:
         """Of the line: what does not change."""
@@ -227,9 +257,8 @@ class ChannelPicture(LinkPicture):
         if name == BROKER and self.consumers:
             held = [line for line in self.consumers if line.held]
             words = say("party.blocked", why=brakes.short(brakes.PREFETCH))
-            which = (
-                f" ({visible(held[0].consumer.tag)})" if held and len(self.consumers) > 1 else ""
-            )
+            some = 0 < len(held) < len(self.consumers)
+            which = f" ({visible(held[0].consumer.tag)})" if some else ""
             state |= {
                 "blocked": words + which if held else None,
                 "going": None if held else say("going.may-deliver"),

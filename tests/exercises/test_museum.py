@@ -19,6 +19,7 @@ from workbench.exercises.museum import (
 from workbench.exercises.progress import Progress
 from workbench.trace.hash import trace_hash
 from workbench.trace.schema import BROKER
+from workbench.views.scene import resolved
 
 
 @pytest.mark.parametrize("name", PIECES)
@@ -37,6 +38,7 @@ def test_a_piece_is_drawn_wrong_and_right(name):
     stage = stage_of(found.wrong, "Piece")
     doc = stage._doc()
     assert all(rule["name"] == "the rule in this piece" for rule in doc.get("rules", ()))
+    assert doc.get("rules") is None or doc["theirs"]  # nobody looks at a mistake of one's own
     label = words()[name]["label"]
     assert label not in str(stage)
     assert label not in told(name, "looks")
@@ -79,7 +81,10 @@ def test_four_are_guessed_among_and_the_right_one_has_no_place_of_its_own():
         ("adds", "never allowed more than 6 messages; this sender has credit for 3 beyond"),
         ("never-used-up", r"believes in (\d+) more where (\d+) are allowed"),
         ("signed", "grants 4294967295; this sender has link-credit 0"),
-        ("blocked-ignored", "counts 9 messages as published; the queue holds 0, and 8 lie"),
+        (
+            "blocked-ignored",
+            "counts 9 messages as published; the broker has read 0 of them whole, and 8 lie",
+        ),
         ("prefetch-shared", "6 deliveries are unacknowledged .* expected 3"),
         ("huge-prefetch", "holds 12 deliveries; .* got 0 of 12"),
         ("cancel-order", "gets 2, 3, 4, 5, 0, 1"),
@@ -89,6 +94,26 @@ def test_four_are_guessed_among_and_the_right_one_has_no_place_of_its_own():
 def test_what_a_piece_says_is_what_its_run_shows(name, text):
     """Two and two of credit, one too many, and messages in the order in which they came."""
     assert re.search(text, told(name, "hurts"))
+
+
+@pytest.mark.parametrize("which", ["wrong", "right"])
+def test_the_queue_that_is_said_to_be_empty_is_drawn(which):
+    """Piece 16: beside what its consumers have; what stands above the picture is about them."""
+    doc = stage_of(getattr(piece("huge-prefetch"), which), "Piece")._doc()
+    broker = next(node for node in doc["nodes"] if node["name"] == "Broker")
+    assert broker["sub"] == "queue “q”"
+    drawn = [state["nodes"]["broker"] for state in resolved(doc)]
+    assert ([drawn[0]["items"], drawn[0]["facts"]], drawn[-1]["facts"]) == (
+        [12, ["12 ready"]],
+        ["0 ready"],
+    )
+    assert "prefetch" in doc["idea"]
+
+
+def test_what_a_publisher_keeps_that_heeds_the_broker_is_said():
+    """Piece 13: its right run does not end with the act as if that had published something."""
+    told = stage_of(piece("blocked-ignored").right, "Right")._doc()["branches"][0]["steps"]
+    assert told[-1]["sentence"] == "The application of client c1 has 8 messages to send."
 
 
 def test_a_wrong_sender_runs_on_the_brokers_own_link():

@@ -24,7 +24,7 @@ from workbench.scenarios.race import LINK, YOURS
 from workbench.scenarios.rules import RULES
 from workbench.scenarios.run import Run, run
 from workbench.scenarios.schedules import play, play_model
-from workbench.scenarios.sharing import FIRST, PUBLISHER, QUEUE, SECOND
+from workbench.scenarios.sharing import FIRST, PUBLISHER, SECOND
 from workbench.scenarios.window_beliefs import WindowBelief
 from workbench.sim.explorer import Bounds, explore
 from workbench.trace.schema import BROKER
@@ -198,17 +198,17 @@ def _blocked_ignored() -> Piece:
         return Played(run=played, figure=_limbo(played)[2])
 
     wrong, right = flood(False), flood(True)
-    published, ready, _ = _limbo(wrong.run)
-    return Piece(wrong=wrong, right=right, facts={"published": published, "ready": ready})
+    published, read, _ = _limbo(wrong.run)
+    return Piece(wrong=wrong, right=right, facts={"published": published, "read": read})
 
 
 def _limbo(played: Run) -> tuple[int, int, int]:
-    """Published, ready in the queue, and of the first what was written after the broker told."""
+    """Published, and of that read whole, and what was written after the broker told."""
     published = played.world.peers["c1"].tasks[PUBLISHER].published
-    ready = played.world.broker.queues[QUEUE].queue.ready
+    read = sum(_is(row, "content-body", "received") for row in played.rows if row.vantage == BROKER)
     told = next(row.seq for row in played.rows if _is(row, "connection.blocked", "received"))
     late = [row for row in played.rows[told:] if _is(row, "basic.publish", "sent")]
-    return published, ready, len(late)
+    return published, read, len(late)
 
 
 def _is(row: Any, kind: str, event: str) -> bool:
@@ -376,9 +376,10 @@ class PieceStage(StageWidget):
 
 def stage_of(played: Played, title: str) -> StageWidget:
     """A piece, wrong or right, on the stage."""
-    rules = [played.rule] if played.rule else []
+    rule = played.rule
+    rules = [rule] if rule else []
     return PieceStage(
-        played.run, title=title, acts=[], link=played.link, rules=rules, rule=played.rule
+        played.run, title=title, acts=[], link=played.link, rules=rules, rule=rule, theirs=True
     )
 
 

@@ -84,6 +84,8 @@ def publish(world: World, count: Count = 1) -> None:
     """Let the publisher publish messages."""
     publisher = world.peers["c1"].tasks[PUBLISHER]
     publisher.publish(count)
+    if publisher.left:
+        world.record("publish", "client:c1", connection="c1", extra={"count": publisher.left})
 
 
 @act(_open, _waits)

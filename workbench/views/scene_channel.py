@@ -161,8 +161,10 @@ class ChannelPicture(LinkPicture):
         # Nobody knows how many deliveries there were before a cut.
         counted = [one for one, _ in busy.most_common() if walk.cut is None or one in begun]
         self.consumers = [PrefetchLine(one, walk) for one in counted[:2]]
-        self._delivers = bool(busy)
-        self.idea = "no-credit"
+        kinds = {row.kind for row in walk.rows}
+        freely = "basic.deliver" in kinds and "basic.publish" not in kinds
+        self._delivers = bool(busy) or freely
+        self.idea = "no-prefetch" if freely else "no-credit"
         if busy:
             self.idea = "prefetch" if self.consumers else "prefetch-cut"
         # There is room for few clients: that of the opened row, and those whose lines are drawn.
@@ -220,6 +222,10 @@ class ChannelPicture(LinkPicture):
         """Who sends messages and who gets them."""
         return "sender" if (node == BROKER) == self._delivers else "receiver"
 
+    def _addresses(self) -> list[str]:
+        consumed = (row.fields.get("queue") for row in self.walk.rows if row.kind in SUBSCRIBE)
+        return list(dict.fromkeys(filter(None, consumed)))
+
     def _names(self, left: str, wire: str | None) -> list[str]:
         return self._from(left)
 
@@ -247,7 +253,7 @@ class ChannelPicture(LinkPicture):
     def node_state(self, name: str) -> Doc:
         """A party's words."""
         wires = {wire for wire, ends in self.wires.items() if name in ends}
-        state: Doc = {"facts": []}
+        state = super().node_state(name)
         if name != BROKER:
             from_start = self.walk.from_start
             state["facts"] = self._moved(wires) if from_start else self._unacknowledged(wires)

@@ -123,6 +123,19 @@ def test_hints_tell_a_little_more_each_time():
     assert game.hints == 3
 
 
+@pytest.mark.parametrize("name", [name for name in NAMES if level_named(name).par is None])
+def test_hints_of_a_level_that_cannot_be_won_tell_more_each_time_too(name):
+    """What the search has seen, what to ask of it, and in the end the answer."""
+    game, told = Game(level_named(name), Progress()), []
+    for _ in range(4):
+        game.hint()
+        told.append(game.line)
+    assert len({*told[:3]}) == 3
+    assert [f"{game.level.found.states:,} states" in line for line in told] == [True] * 4
+    assert ["it cannot be done" in line for line in told] == [False, False, True, True]
+    assert game.hints == 4
+
+
 def test_a_move_that_is_repeated_is_said_once():
     assert in_words(["send-flow", "send-transfer", "send-transfer", "send-flow"]) == (
         "the receiver sends the next flow, the sender sends a message (2 times),"
@@ -179,6 +192,9 @@ def test_a_search_that_was_stopped_proves_nothing_to_the_game_either(monkeypatch
     game = Game(level_named("rule"), log)
     game.cannot()
     assert "that is no proof" in game.line
+    game.hint()
+    assert "that is no proof" in game.line
+    assert game.hints == 0
     assert not game.over
     assert log.records == []
 
@@ -210,6 +226,9 @@ def test_a_level_is_played_on_the_stage():
     assert desk.game.moves == list(desk.game.level.found.shortest)
     assert "✔ Done" in desk.line.value
     assert desk.choice.label.startswith("✔ 1. ")
+    desk.cannot.click()
+    assert desk.choice.label.startswith("✔ 1. ")
+    assert not desk.all.disabled
     desk.back.click()
     assert len(desk.game.moves) == desk.game.level.par - 1
     desk.reset.click()
@@ -236,7 +255,11 @@ def test_all_schedules_open_when_the_level_is_done_with_the_players_path_on_top(
     assert f"{desk.game.level.found.states} states, none of them bad" in repr(desk.graph)
     act(desk, SEND_FLOW)
     assert desk.graph is None
-    assert desk.all.disabled
+    # Nothing is given away that is not known: the level stays done, whatever is tried in it.
+    assert not desk.game.over
+    assert not desk.all.disabled
+    desk.all.click()
+    assert desk.graph.view.path == (SEND_FLOW,)
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -96,11 +96,14 @@ class Game:
             self.line = say("disproved", n=par)
 
     def hint(self) -> None:
-        """A little more with each asking: the next move, and in the end the whole schedule."""
+        """A little more with each asking, and in the end the whole schedule, or that none is."""
         way = self.level.from_here(self.state)
-        if self.level.par is None:
+        if self.level.par is None and not self.level.found.complete:
+            self.line = say("cannot-tell", proof=self.level.proof)
+        elif self.level.par is None:
             self.hints += 1
-            self.line = say("hint.visited", n=self.level.found.states)
+            more = ("visited", "asks", "none")[min(self.hints, 3) - 1]
+            self.line = say(f"hint.{more}", n=self.level.found.states)
         elif way is None:
             self.line = say("hint.too-late")
         elif not way:

@@ -123,7 +123,7 @@ class Scheduler(Still, widgets.VBox):
     def _show(self) -> None:
         game = self.game
         # Before, it would give the answer away.
-        self.all.disabled = not game.over
+        self.all.disabled = not game.done
         self.back.disabled = self.reset.disabled = not game.moves
         labels = self._labels()
         if list(self.choice.options) != labels:

@@ -738,7 +738,7 @@ function link(view) {
     return { x, y: EDGE - 2 + list.indexOf(node) * (tall + gap), w, h: tall };
   };
   const column = (node) => columns.findIndex((list) => list.includes(node)), boxes = new Map(scene.nodes.map((node) => [node.id, place(columns[column(node)], node, EDGE + (W - 2 * EDGE - w) * (last ? column(node) / last : 0))]));
-  const kids = [], flown = [], links = scene.links ?? [], tight = most > 1;
+  const kids = [], wires = [], links = scene.links ?? [], tight = most > 1;
   const [there, back, thick] = most > 2 ? [12, 14, 14] : tight ? [17, 21, 20] : [25, 27, 28];
   const parties = scene.nodes.map((node) => party(view, node, boxes.get(node.id)));
   const pills = scene.nodes.map((node) => {
@@ -754,7 +754,7 @@ function link(view) {
     const middle = tight ? low.y + low.h / 2 : l.y + l.h * 0.45;
     const wire = { x1: l.x + w - 3, x2: r.x + 3, y: middle, there: middle - there, back: middle + back, sag: tight ? 0 : sagOf(view, one) };
     kids.push(wireMark(view, wire, one.id, one.names, thick, forward));
-    flown.push(frames(view, one, wire, forward));
+    wires.push([one, wire, forward]);
   });
   const share = lines.map((line) => (line.style === "units" ? 0.55 : 1) + (view.rule && view.state.lines?.[line.id]?.rules?.[view.rule] ? 0.3 : 0)), all = share.reduce((sum, one) => sum + one, 0);
   let y = top;
@@ -763,6 +763,7 @@ function link(view) {
     y += high2;
     return made;
   });
+  const flown = wires.map(([one, wire, forward]) => frames(view, one, wire, forward));
   return [kids, parties, flown, pills, drawn];
 }
 function smallGauge(view, gauge2, x, y) {

@@ -88,7 +88,7 @@ function link(view: View): Kid[] {
     return { x, y: EDGE - 2 + list.indexOf(node) * (tall + gap), w, h: tall };
   };
   const column = (node: Node) => columns.findIndex((list) => list.includes(node)), boxes = new Map<string, Box>(scene.nodes.map((node) => [node.id, place(columns[column(node)], node, EDGE + (W - 2 * EDGE - w) * (last ? column(node) / last : 0))] as const));
-  const kids: Kid[] = [], flown: Kid[] = [], links = scene.links ?? [], tight = most > 1;
+  const kids: Kid[] = [], wires: [Link, Wire, boolean][] = [], links = scene.links ?? [], tight = most > 1;
   // How far its lanes are from the middle of a wire, and how thick they are: less, the more wires there are.
   const [there, back, thick] = most > 2 ? [12, 14, 14] : tight ? [17, 21, 20] : [25, 27, 28];
   const parties = scene.nodes.map((node) => party(view, node, boxes.get(node.id)!));
@@ -106,7 +106,7 @@ function link(view: View): Kid[] {
     const middle = tight ? low.y + low.h / 2 : l.y + l.h * 0.45;
     const wire: Wire = { x1: l.x + w - 3, x2: r.x + 3, y: middle, there: middle - there, back: middle + back, sag: tight ? 0 : sagOf(view, one) };
     kids.push(wireMark(view, wire, one.id, one.names, thick, forward));
-    flown.push(frames(view, one, wire, forward));
+    wires.push([one, wire, forward]);
   });
   // A line of windows needs more room than one of units, and another rule beside it needs more.
   const share = lines.map((line) => (line.style === "units" ? 0.55 : 1) + (view.rule && view.state.lines?.[line.id]?.rules?.[view.rule] ? 0.3 : 0)), all = share.reduce((sum, one) => sum + one, 0);
@@ -116,6 +116,8 @@ function link(view: View): Kid[] {
     y += high;
     return made;
   });
+  // Their labels come last: they move, and find room between what stands.
+  const flown = wires.map(([one, wire, forward]) => frames(view, one, wire, forward));
   return [kids, parties, flown, pills, drawn];
 }
 

@@ -444,9 +444,11 @@ def frame_doc(flight: Flight, place: Doc, *, octets: bool = True) -> Doc:
     if flight.lost:
         doc["lost"] = True
     if row.kind == "transfer" and "cell" in place:
-        number = serial.advanced(0, place["cell"]["at"])
-        doc["text"] = near_seam(str(number))[-3:].removeprefix(_SEAM[-1])
-        doc["short"] = f"transfer {near_seam(str(number))}"
+        number = str(serial.advanced(0, place["cell"]["at"]))
+        told = near_seam(number)
+        # What the axis writes by its distance from the seam has no room in the mark.
+        doc |= {"text": number[-3:]} if told == number else {"label": told}
+        doc["short"] = f"transfer {told}"
     if row.kind == "basic.deliver":
         doc["text"] = str(row.fields.get("delivery_tag", ""))[-3:]
         doc["short"] = say("frame.delivery", number=doc["text"])

@@ -25,7 +25,10 @@ from .trial import OnFlow, Trial, say
 NAME = "02/order-lines"
 HEAD = "def on_flow(state, frame):"
 FILE = "<your lines>"
-_STYLE = "<style>.wb-lines select { font-family: var(--jp-code-font-family, monospace) }</style>"
+# A list's words hold no space at which a line could go on: ipywidgets makes them unbreakable.
+_STYLE = """<style>.wb-lines select { font-family: var(--jp-code-font-family, monospace) }
+.wb-lines option { white-space: pre-wrap; overflow-wrap: anywhere; padding-left: 4ch; \
+text-indent: -4ch }</style>"""
 
 
 class OrderLines(Still, widgets.VBox):

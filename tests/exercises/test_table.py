@@ -33,9 +33,13 @@ def test_a_word_among_numbers_stands_where_they_do_and_a_sign_among_words_too():
 
 
 def test_the_name_of_a_method_goes_on_in_the_next_line_of_a_narrow_page():
-    """After its dot; a number is never parted."""
+    """After its dot or underscore, at the head of a column too; a number is never parted."""
     page = shown(("release", "tells", "ms"), ("3.5.5", "connection.blocked, 0.4", "1.5"))
     assert f"<td{LEFT}>connection.<wbr>blocked, 0.4</td><td>1.5</td>" in page
+    page = shown(("step", "Buf_Alloc"), ("orders_socket", "60_950"))
+    assert "Buf_<wbr>Alloc" in page
+    assert "orders_<wbr>socket" in page
+    assert "60_950" in page
 
 
 def test_a_time_never_leaves_its_unit_to_the_next_line():

@@ -45,7 +45,7 @@ class Table:
         columns = [[line[place] for line in self.lines] for place in range(1, len(self.head))]
         sides = [_LEFT, *map(_side, columns)]
         top = "".join(
-            f'<th scope="col"{side}>{html.escape(cell)}</th>'
+            f'<th scope="col"{side}>{_breakable(cell)}</th>'
             for cell, side in zip(self.head, sides, strict=True)
         )
         body = "".join(
@@ -121,8 +121,8 @@ def tables(*several: Table | Tabled) -> Tables:
 
 
 def _breakable(cell: str) -> str:
-    """As HTML: in a full line a method's name may part after its dot, a time or protocol never."""
-    told = re.sub(r"(?<=[a-z])\.(?=[a-z])", ".<wbr>", html.escape(cell))
+    """As HTML: in a full line a name may part after dot or underscore, a time or protocol never."""
+    told = re.sub(r"(?<=[a-z])[._](?=[a-zA-Z])", r"\g<0><wbr>", html.escape(cell))
     told = re.sub(r"(?<=\d) (?=(?:µs|ms|s|min)\b)", "&nbsp;", told)
     in_one = r'<span style="white-space:nowrap">\g<0></span>'
     return re.sub(r"\bAMQP (?:0-9-1|0-10|1\.0)", in_one, told)

@@ -93,6 +93,17 @@ def test_what_is_named_is_judged_part_by_part(first):
     assert points(log).lines[0][1:] == ("3", "0", "7")
 
 
+def test_a_time_that_is_no_number_and_a_run_in_place_of_its_mystery_are_told(first):
+    """Not by an error about the program's inside."""
+    found, log = first.finding, Progress()
+    for given in (None, "600", [600]):
+        told = check.named(first, found.who, found.brake, given, log=log)
+        assert (told.right, "milliseconds as a number" in told.text) == (None, True)
+    for ask in (lambda: check.named(first.run, *("x",) * 3), lambda: check.both(first.run, first)):
+        with pytest.raises(TypeError, match="`mystery` gave is wanted here, not Run"):
+            ask()
+
+
 def test_the_table_of_stalls_does_not_name_the_brake_and_sums_to_what_was_lost(first):
     """The learner has to look; what is summed up by hand is what the check wants."""
     answer, found = first.stalls(), first.finding

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from numbers import Real
 from typing import Any
 
 from workbench.exercises.measure import milliseconds
@@ -125,6 +126,7 @@ def named(drawn: Mystery, who: Any, brake: Any, lost_ms: Any) -> Case:
         brake: its word.
         lost_ms: milliseconds, within a tenth.
     """
+    _is_mystery(drawn)
     if ... in (who, brake, lost_ms):
         return case("unanswered")
     if who not in APPLICATIONS:
@@ -132,13 +134,15 @@ def named(drawn: Mystery, who: Any, brake: Any, lost_ms: Any) -> Case:
     legal = [name for name in brakes.ORDER if name != "none"]
     if brake not in legal:
         return case("no-brake", given=repr(brake), legal=", ".join(legal))
+    if not isinstance(lost_ms, Real):
+        return case("no-time", given=repr(lost_ms))
     found = drawn.finding
     about = f"{who}, {brake}, {lost_ms} ms"
     if who != found.who:
         return case("who", about=about, its_ms=milliseconds(found.lost_by(who)))
     if brake != found.brake:
         return case("brake", about=about, meaning=brakes.words(brake))
-    if not 0.9 * found.lost_us <= float(lost_ms) * 1_000 <= 1.1 * found.lost_us:
+    if not 0.9 * found.lost_us <= lost_ms * 1_000 <= 1.1 * found.lost_us:
         return case("lost", about=about)
     real_ms = milliseconds(found.lost_us)
     return case("right", about=about, meaning=brakes.words(brake), real_ms=real_ms)
@@ -161,7 +165,14 @@ def both(drawn: Mystery, after: Mystery) -> Case:
     return _cure(drawn, after)
 
 
+def _is_mystery(drawn: Any) -> None:
+    """Raises TypeError if it is none."""
+    if not isinstance(drawn, Mystery):
+        raise TypeError(say("no-mystery", kind=type(drawn).__name__))
+
+
 def _cure(drawn: Mystery, after: Mystery) -> Case:
+    _is_mystery(drawn)
     if not isinstance(after, Mystery) or (after.seed, after.level) != (drawn.seed, drawn.level):
         return case("other")
     if not after.changed:

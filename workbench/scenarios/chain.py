@@ -53,8 +53,8 @@ Process = Annotated[str, OneOf(*QUEUES, STORE), "which queue, or the message sto
 MOST_CREDIT = 100_000
 MOST_READY = 10_000
 ProcessCredit = Annotated[int, Whole(1, MOST_CREDIT, "messages")]
-HopCredit = Annotated[ProcessCredit, "that a process gives each other that sends to it, at first"]
-HopGrant = Annotated[ProcessCredit, "so many handled make a grant of as many"]
+HopCredit = Annotated[ProcessCredit, "that each process gives to the one before it, at first"]
+HopGrant = Annotated[ProcessCredit, "handled by a process, which then grants as many again"]
 
 
 def twin(queue: str) -> str:

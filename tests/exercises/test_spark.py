@@ -40,6 +40,7 @@ from workbench.exercises.spark_traces import (
 from workbench.folds.stalls import stalls
 from workbench.lessons.declare import FORMS
 from workbench.lessons.lesson_10 import check, held_in, predict
+from workbench.notebook import PlainError
 from workbench.scenarios.shift import shift_parts
 from workbench.trace.schema import SENT
 
@@ -218,8 +219,9 @@ def test_the_rows_that_are_told_are_all_that_there_are(no_java, monkeypatch):
 )
 def test_a_row_that_cannot_be_opened_is_told(question, number, text):
     """A number that is not there; an answer whose rows are sums."""
-    with pytest.raises(ValueError, match=text):
+    with pytest.raises(ValueError, match=text) as refused:
         said(question).open(number)
+    assert isinstance(refused.value, PlainError), "a notebook would show where it was found"
 
 
 def test_an_answer_without_rows_says_so():

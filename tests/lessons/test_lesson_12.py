@@ -75,6 +75,12 @@ def test_a_seed_is_the_same_mystery_for_a_whole_class(first):
     assert trace_hash(mystery(2, level=1).run.rows) != trace_hash(first.run.rows)
 
 
+def test_a_level_that_is_none_is_told_in_one_line():
+    """With those that there are, and without the way through the program."""
+    with pytest.raises(ParameterError, match="1, 2, 3"):
+        mystery(1, level=4)
+
+
 def test_what_is_named_is_judged_part_by_part(first):
     """A wrong application, brake or time is told as such; what is no word is asked for."""
     found, log = first.finding, Progress()

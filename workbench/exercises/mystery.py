@@ -312,11 +312,11 @@ def mystery(seed: int | str = 1, level: int = 1) -> Mystery:
         level: 1: one brake, AMQP 1.0; 2: one brake, any protocol; 3: two that hide each other.
 
     Raises:
-        ValueError: there is no such level.
+        ParameterError: there is no such level.
     """
     if level not in LEVELS:
         listed = ", ".join(map(str, LEVELS))
-        raise ValueError(say("mystery.no-level", level=repr(level), listed=listed))
+        raise ParameterError(say("mystery.no-level", level=repr(level), listed=listed))
     chance = Random(f"{seed}/{level}")
     while True:
         drawn = Mystery(seed=seed, level=level, run=run(office, PRESET, _drawn(chance, level)))

@@ -29,6 +29,10 @@ say = partial(phrase, "spark")
 Rows = Sequence[Mapping[str, Any]]
 
 
+class NoRowError(PlainError, ValueError):
+    """An answer has no such row, or one that cannot be opened; the text says which it has."""
+
+
 class NotRecordedError(PlainError, LookupError):
     """There is no Spark and no recorded answer; the text says which question."""
 
@@ -82,23 +86,23 @@ class Answer:
             around: so many rows of the trace before and after it.
 
         Raises:
-            ValueError: there is no such row, or it is not about a row of the trace.
+            NoRowError: there is no such row, or it is not about a row of the trace.
         """
         row = self.row(number)
         if "seq" not in row:
-            raise ValueError(say("sums", question=self.question))
+            raise NoRowError(say("sums", question=self.question))
         return opened(self.path, row, around=around)
 
     def row(self, number: int) -> Mapping[str, Any]:
         """A row, by its number in the table.
 
         Raises:
-            ValueError: there is no such row.
+            NoRowError: there is no such row.
         """
         if not self.rows:
-            raise ValueError(say("no-rows"))
+            raise NoRowError(say("no-rows"))
         if not 1 <= number <= len(self.rows):
-            raise ValueError(say("no-row", last=len(self.rows), number=number))
+            raise NoRowError(say("no-row", last=len(self.rows), number=number))
         return self.rows[number - 1]
 
     def __str__(self) -> str:

@@ -98,9 +98,10 @@ def test_the_advice_tells_who_waited_how_long_why_and_what_to_change(
     """In one line of words."""
     said = folds.advice(
         {
-            "link": "l", "link_sender": "broker", "stalls": 2, "longest_us": longest_us,
-            "longest_brake": brake, "longest_seq": 9, "first_seq": 5, "at_zero_us": 10_000,
-            "lasted_us": 20_000, "violations": violations, "beyond_window": 0,
+            "link": "l", "link_sender": "broker", "attach_no": 1, "stalls": 2,
+            "longest_us": longest_us, "longest_brake": brake, "longest_seq": 9, "first_seq": 5,
+            "at_zero_us": 10_000, "lasted_us": 20_000, "violations": violations,
+            "beyond_window": 0,
         }
     )  # fmt: skip
     assert text in said
@@ -116,12 +117,23 @@ def test_a_share_is_rounded_and_never_to_all_or_nothing(zero_us, share):
     """74.96 % is 75 %; what is less than all of it is not told as all."""
     said = folds.advice(
         {
-            "link": "l", "link_sender": "broker", "stalls": 2, "longest_us": 5,
+            "link": "l", "link_sender": "broker", "attach_no": 1, "stalls": 2, "longest_us": 5,
             "longest_brake": "link-credit", "longest_seq": 9, "first_seq": 5,
             "at_zero_us": zero_us, "lasted_us": 100_000, "violations": 0, "beyond_window": 0,
         }
     )  # fmt: skip
     assert said.endswith(f" The link had no credit for {share} of its life.")
+
+
+def test_no_share_is_told_of_a_link_that_was_attached_before_the_trace():
+    """What lies before is not counted, and had no credit either, for all that is known."""
+    rows = import_capture(CAPTURES / "rmq43_h_sac_handover.pcapng").rows
+    (whole,) = (one for one in folds.summarise(rows) if one.link == "B")
+    early = [replace(row, attach_no=None) if row.link == "B" else row for row in rows]
+    (late,) = (one for one in folds.summarise(early) if one.link == "B")
+    assert "of its life" in whole.advice
+    assert "waited" in late.advice
+    assert "of its life" not in late.advice
 
 
 @pytest.mark.parametrize(
@@ -143,8 +155,8 @@ def test_a_wait_that_goes_on_after_the_last_frame_is_no_share_of_what_lies_befor
     """Of 25 ms without credit 15 are behind it: those up to it would say the opposite."""
     said = folds.advice(
         {
-            "link": "l", "link_sender": "broker", "stalls": 1, "longest_us": 25_000,
-            "longest_brake": "link-credit", "longest_seq": 9, "first_seq": 5,
+            "link": "l", "link_sender": "broker", "attach_no": 1, "stalls": 1,
+            "longest_us": 25_000, "longest_brake": "link-credit", "longest_seq": 9, "first_seq": 5,
             "at_zero_us": 10_000, "lasted_us": 1_000_000, "violations": 0, "beyond_window": 0,
         }
     )  # fmt: skip

@@ -228,7 +228,7 @@ def link_stories(
         whole_held = found.get(connection, []) if connection not in (None, key) else []
         alone = tuple(_alone(measure, waits, [*intervals, *whole_held], clock))
         whole_key = None if connection == key else connection
-        known = key.attach_no is not None and not lost and not any(one.lasts for one in held)
+        known = not lost and not any(one.lasts for one in held)
         said = words.advice(link, held, whole_key, clock, known=known)
         if len(alone) < LEAST:
             alone = ()

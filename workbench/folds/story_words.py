@@ -106,7 +106,7 @@ def advice(
         held: when it was held.
         whole: a connection without links that was held.
         clock: that told the times.
-        known: its credit is, from its attach to its end.
+        known: its credit is, from its attach, if that was seen, to its end.
     """
     if not held and whole is not None:
         return f"Nothing held it but what held its connection: see {whole.name}."

@@ -221,7 +221,8 @@ def advice(link: Mapping[str, Any], longest: str = "") -> str:
         often = times(link["stalls"])
         text = f"The {sender} waited {often}; the longest wait, {longest}, was {waited}"
     text += f": {why}. {change}."
-    zero_us = link["at_zero_us"]
+    # What came before the trace is not counted: of all of it the share would be larger.
+    zero_us = 0 if link["attach_no"] is None else link["at_zero_us"]
     # A wait that went on after the link's last frame is longer than what is counted up to that.
     if zero_us and brake in (LINK_CREDIT, UNCONFIRMED) and link["longest_us"] <= zero_us:
         text += f" The link had no credit for {_share(zero_us, link['lasted_us'])} of its life."

@@ -367,6 +367,24 @@ def test_a_folder_with_one_table_is_a_language(speak, monkeypatch, tmp_path):
         languages.cache_clear()
 
 
+@pytest.mark.parametrize(
+    ("text", "given", "said"),
+    [
+        ("{n:message}", 8000, "8,000 messages"),
+        ("{n:kein Frame/1 Frame/# Frames}", 8000, "8,000 Frames"),
+        ("{n:,} ready", 8000, "8,000 ready"),
+        ("{n:,} ready", -8000, "\u22128,000 ready"),
+        ("from {n}", -6, "from \u22126"),
+        ("{n:.1f} ms", -0.5, "\u22120.5 ms"),
+        ("delivery-count {n}", 4294967294, "delivery-count 4294967294"),
+        ("-{n}", "a-b", "-a-b"),
+    ],
+)
+def test_a_number_is_written_in_one_way(text, given, said):
+    """What it counts has separators, a serial number none; below zero it has a minus sign."""
+    assert told(text, {"n": given}) == said
+
+
 def test_a_noun_with_more_forms_is_written_out():
     """For none, for one and for any other number."""
     text = "{n:keine Nachricht/eine Nachricht/# Nachrichten}"

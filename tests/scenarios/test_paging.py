@@ -87,8 +87,8 @@ def test_rows_of_paging_are_told_in_words(article) -> None:
     """The article's pass in a sentence."""
     sentences = [one.sentence for one in explain(article.rows)]
     assert (
-        "Queue “q” pages out 2000 ready messages, then no pending acknowledgements, of a"
-        " quota of 12000; 10000 of the quota wait for credit with the message store." in sentences
+        "Queue “q” pages out 2,000 ready messages, then no pending acknowledgements, of a"
+        " quota of 12,000; 10,000 of the quota wait for credit with the message store." in sentences
     )
     assert "The store of transient messages writes 500 messages." in sentences
 

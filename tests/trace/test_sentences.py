@@ -457,7 +457,7 @@ def test_a_queue_that_is_filled_says_with_how_many():
         ),
         (
             "unblock", "tcp", "client:c1", {"octets": 16_344},
-            "TCP takes octets from client c1 again (16344 octets).",
+            "TCP takes octets from client c1 again (16,344 octets).",
         ),
         ("alarm-set", "memory", "broker", {}, "The broker raises an alarm: memory."),
     ],

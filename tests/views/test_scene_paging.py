@@ -46,7 +46,7 @@ def test_each_go_flies_to_the_store_until_it_is_written(article):
     played, doc, states = article
     frames = doc["branches"][0]["frames"]
     assert [frame["text"] for frame in frames] == ["2k"] + 20 * ["500"]
-    assert frames[0]["name"] == "2000 messages to the message store"
+    assert frames[0]["name"] == "2,000 messages to the message store"
     written = next(row for row in played.rows if row.event == "append")
     assert frames[0]["path"][-1] == [pytest.approx(written.t_us / 1000, abs=0.01), 1.0]
     place = played.rows.index(written)
@@ -59,8 +59,8 @@ def test_the_picture_is_told_in_words(article):
     played, doc, _ = article
     place = next(place for place, row in enumerate(played.rows) if row.event == "block")
     assert doc["branches"][0]["steps"][place]["in_words"] == (
-        "In RAM: 18000 messages; on disk alone: 2000. Target: 8000. Quota 12000, 10000 left. Credit"
-        " with the message store: 0. Paging is blocked: no credit with the message store."
+        "In RAM: 18,000 messages; on disk alone: 2,000. Target: 8,000. Quota 12,000, 10,000 left."
+        " Credit with the message store: 0. Paging is blocked: no credit with the message store."
     )
 
 

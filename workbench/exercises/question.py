@@ -13,13 +13,12 @@ from dataclasses import dataclass, field
 from enum import Enum
 from functools import partial
 
-from workbench.languages import declared, on_page, phrase
+from workbench.languages import MINUS, declared, on_page, phrase
 from workbench.notebook import PlainError
 from workbench.presets import UINT_MAX
 from workbench.scenarios.beside import Bars, Beside
 from workbench.scenarios.run import Run, step_of
 from workbench.trace.schema import Row
-from workbench.trace.words import MINUS
 
 Answer = int | str
 # A hint is a text, or is worked out from the run when it is asked for.
@@ -186,7 +185,8 @@ class Question:
                 f"{say('no-count', given=_short(given), unit=self.unit)} {self.legal}"
             )
         if len(digits) > LONGEST_NUMBER or not self.minimum <= int(text) <= self.maximum:
-            raise AnswerError(f"{say('outside', given=_short(given))} {self.legal}")
+            given = _short(given).replace("-", MINUS)
+            raise AnswerError(f"{say('outside', given=given)} {self.legal}")
         return int(text)
 
 

@@ -18,7 +18,7 @@ from typing import Any
 
 from workbench.notebook import PlainError
 
-from .telling import FactError, Piece, capital, count, found, on_page, told
+from .telling import MINUS, FactError, Piece, capital, count, digits, found, on_page, told
 
 HERE = Path(__file__).resolve().parent
 ENGLISH = "en"
@@ -144,6 +144,7 @@ def _over(under: Mapping[str, Any], own: Mapping[str, Any]) -> dict[str, Any]:
 __all__ = [
     "ENGLISH",
     "HERE",
+    "MINUS",
     "VARIABLE",
     "FactError",
     "LanguageError",
@@ -151,6 +152,7 @@ __all__ = [
     "capital",
     "count",
     "declared",
+    "digits",
     "has",
     "language",
     "languages",

@@ -7,7 +7,9 @@ What a template of a table may say in braces:
   another one; `{n:keine Kiste/eine Kiste/# Kisten}` for none, one and any other number;
 - `{receiver:dative}` a piece, which is a text of a table itself, in one of its forms.
 
-A name with a capital and a noun with one, `{late:Message}`, begin a sentence.
+A name with a capital and a noun with one, `{late:Message}`, begin a sentence. A number has a proper
+minus sign, and separators where it counts something: with its noun, and as `{n:,}`. The value of a
+field, and a serial number, is written as it is on the wire, without any.
 """
 
 from __future__ import annotations
@@ -18,6 +20,8 @@ from collections.abc import Callable, Mapping
 from functools import cache, lru_cache
 from string import Formatter
 from typing import Any, NamedTuple
+
+MINUS = "−"
 
 
 class FactError(LookupError):
@@ -93,7 +97,9 @@ def _said(named: Mapping[str, Any], name: str, conversion: str | None, form: str
     if conversion is not None:
         value = Formatter().convert_field(value, conversion)
     number = _number(form) if form and not isinstance(value, Piece) else None
-    return format(value, form) if number is None else number(value)
+    if number is not None:
+        return number(value)
+    return digits(value, form) if isinstance(value, int | float) else format(value, form)
 
 
 @cache
@@ -101,7 +107,7 @@ def _number(form: str) -> Callable[[int], str] | None:
     """How a form says a number with its noun; None if it is Python's."""
     if "#" in form:
         none, one, many = form.split("/")
-        return lambda value: {0: none, 1: one}.get(value, many).replace("#", str(value))
+        return lambda value: {0: none, 1: one}.get(value, many).replace("#", digits(value, ","))
     noun, _, plural = form.partition("/")
     if len(noun) < 2 or not noun.replace(" ", "").isalpha():
         return None
@@ -121,11 +127,16 @@ def capital(text: str) -> str:
     return text[:1].upper() + text[1:]
 
 
+def digits(value: float, form: str = "") -> str:
+    """A number as a learner reads it, in a form of Python's: with a proper minus sign."""
+    return format(value, form).replace("-", MINUS)
+
+
 def count(value: int, one: str, many: str | None = None) -> str:
-    """`1 message`, `3 messages`, `no messages`."""
+    """`1 message`, `3,000 messages`, `no messages`."""
     if value == 1:
         return f"1 {one}"
-    return f"{value or 'no'} {many or one + 's'}"
+    return f"{digits(value, ',') if value else 'no'} {many or one + 's'}"
 
 
 def found(table: Mapping[str, Any], key: str) -> Any:

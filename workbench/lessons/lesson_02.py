@@ -17,6 +17,7 @@ from workbench.exercises.order_lines import on_flow_lines
 from workbench.exercises.readers import source_of
 from workbench.exercises.table import Table, Tabled, table_of, tables
 from workbench.exercises.trial import RULES, Trial
+from workbench.languages import MINUS
 from workbench.presets import UINT_MAX
 from workbench.scenarios import beliefs
 from workbench.scenarios.beside import Measured, decided, followed
@@ -35,7 +36,6 @@ from workbench.serial import link_credit_snd
 from workbench.sim.explorer import Exploration, explore
 from workbench.trace.explain import explain
 from workbench.trace.schema import BROKER, CLIENT, OBSERVED, RECEIVED, SENT
-from workbench.trace.words import MINUS
 
 from .declare import Case, Declared, Found, case, facts
 

@@ -11,9 +11,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from workbench import serial
-from workbench.languages import phrase
-
-from .words import MINUS, number
+from workbench.languages import MINUS, digits, phrase
 
 say = partial(phrase, "steps")
 MODULUS_TEXT = "(mod 2³²)"
@@ -137,7 +135,7 @@ def _spent(
     if count is not None:
         parts.append(_counted(count, count_after))
     if left is not None:
-        text = f"{number(left)} {MINUS} 1 = {number(left - 1)}"
+        text = f"{digits(left)} {MINUS} 1 = {digits(left - 1)}"
         parts.append(_against(*_floored(text, left - 1, after), after))
     return _formula(symbolic, *parts) if parts else None
 
@@ -195,8 +193,8 @@ def _counted(value: int, after: int | None) -> _Part:
 
 def _equals(plain: int, result: int) -> str:
     if plain == result:
-        return f" = {number(result)}"
-    return f" ≡ {number(result)} {MODULUS_TEXT}"
+        return f" = {digits(result)}"
+    return f" ≡ {digits(result)} {MODULUS_TEXT}"
 
 
 def _against(text: str, result: int, logged: int | None) -> _Part:
@@ -204,7 +202,7 @@ def _against(text: str, result: int, logged: int | None) -> _Part:
         return text, None
     if result == logged:
         return text, True
-    return say("formula.otherwise", numbers=text, logged=number(logged)), False
+    return say("formula.otherwise", numbers=text, logged=digits(logged)), False
 
 
 def _formula(symbolic: str, *parts: _Part) -> Formula:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from functools import partial
 
-from workbench.languages import has, phrase
+from workbench.languages import digits, has, phrase
 
 from .brakes import CREDIT_FLOW
 from .schema import Row
-from .words import number, visible
+from .words import visible
 
 say = partial(phrase, "steps_queue")
 
@@ -46,7 +46,7 @@ def hop_sentence(row: Row) -> str | None:
     if row.event != "note":
         return None
     counted, following = (row.ledger or {}).get("hop_credit"), next_process(row)
-    left = None if counted is None else number(counted)
+    left = None if counted is None else digits(counted)
     to = process_words(following) if following else say("process.next")
     match row.kind:
         case "credit-spent":

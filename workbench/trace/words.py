@@ -15,14 +15,13 @@ from typing import Any
 from workbench.amqp010.composite import COMMANDS, CONTROLS
 from workbench.amqp091.methods import METHODS
 from workbench.amqp10.performatives import PERFORMATIVES
-from workbench.languages import phrase
+from workbench.languages import digits, phrase
 
 from .fields import DETAIL_FIELDS, EXTRA_JSON
 from .schema import Row
 from .secret_fields import SECRETS
 
 say = partial(phrase, "steps")
-MINUS = "−"
 LONGEST = 80
 _OCTETS = re.compile("[\udc80-\udcff]+")  # as Python has them in names of files
 
@@ -75,11 +74,6 @@ def in_words(name: str, value: object) -> tuple[str, str]:
     return spec_name(name), value_text(value)
 
 
-def number(value: int) -> str:
-    """A number with a proper minus sign."""
-    return f"{MINUS}{-value}" if value < 0 else str(value)
-
-
 def times(count: int) -> str:
     """`once`, or `2 times`."""
     return "once" if count == 1 else f"{count:,} times"
@@ -118,7 +112,7 @@ def value_text(value: Any) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, int):
-        return number(value)
+        return digits(value)
     if isinstance(value, bytes):
         return f"0x{value[:16].hex()}" + ("…" if len(value) > 16 else "")
     if isinstance(value, Mapping):

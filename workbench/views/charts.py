@@ -37,7 +37,7 @@ from bokeh.plotting import figure
 from bokeh.resources import Resources
 from jupyter_bokeh.widgets import BokehModel
 
-from workbench.languages import phrase
+from workbench.languages import digits, phrase
 
 from . import theme
 from .static_html import asset
@@ -319,7 +319,8 @@ def number(value: float | None) -> str:
     """A value as charts and their words write it."""
     if value is None:
         return say("chart.not-known")
-    return f"{value:,.0f}" if abs(value) >= 10 or value == int(value) else f"{value:,.2g}"
+    whole = abs(value) >= 10 or value == int(value)
+    return digits(value, ",.0f" if whole else ",.2g")
 
 
 # -- over time ----------------------------------------------------------------------------------

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from math import inf
 from typing import Any
 
+from workbench.languages import digits
 from workbench.scenarios.action import Value
 from workbench.scenarios.lanes import Lane
 from workbench.trace import brakes
@@ -21,7 +22,6 @@ from workbench.trace.braking import PublishingBraking
 from workbench.trace.fold import Scope
 from workbench.trace.schema import AMQP_0_9_1, AMQP_1_0, BROKER, CLIENT, RECEIVED, SENT, Row
 from workbench.trace.sentences_hops import next_process, process_words
-from workbench.trace.words import number as figure
 from workbench.trace.words import visible
 
 from .scene_link import RECEIVER, SENDER, LinkPicture, blocked_words, going, say
@@ -66,7 +66,7 @@ class Hop:
     def state(self, credit: int) -> Doc:
         """So many dots, and the number."""
         lit = -(-max(0, credit) * self.dots // self.initial)
-        return {"credit": min(lit, self.dots), "text": figure(credit)}
+        return {"credit": min(lit, self.dots), "text": digits(credit)}
 
 
 @dataclass(slots=True)
@@ -586,7 +586,7 @@ class ChainPicture(LinkPicture):
             say(
                 "chain-words.hop",
                 hop=hop.name,
-                credit=figure(self._credit_of(hop)),
+                credit=digits(self._credit_of(hop)),
                 most=hop.initial,
             )
             for hop in self.hops.values()

@@ -26,11 +26,6 @@ _ACTS = ("stall", "wait", "set_target", "lift_target", "publish", "consume", "ac
 _MORE = ("quota", "left", "credit", "to-write")
 
 
-def number(value: int) -> str:
-    """A number in groups of three digits."""
-    return f"{value:,}"
-
-
 class PagingPicture(LinkPicture):
     """A queue's messages in RAM, and the message store that takes what is paged out."""
 
@@ -120,7 +115,7 @@ class PagingPicture(LinkPicture):
     def head(self) -> Doc:
         """What does not change in the run."""
         marks = [
-            {"at": target, "text": say("paging.target", n=number(target)), "kind": "low"}
+            {"at": target, "text": say("paging.target", n=target), "kind": "low"}
             for target in self._targets
         ]
         names = [say("paging.grants"), say("paging.to-disk")]
@@ -181,7 +176,7 @@ class PagingPicture(LinkPicture):
         text = ""
         if self._quota:
             stops = "-blocked" if self._stopped else ""
-            text = say(f"paging.quota{stops}", quota=number(self._quota), left=number(self._left))
+            text = say(f"paging.quota{stops}", quota=self._quota, left=self._left)
         gauge: Doc = {"level": self._level, "stopped": self._stopped, "text": text or None}
         return {
             "nodes": {name: self.node_state(name) for name in self.nodes},
@@ -194,15 +189,15 @@ class PagingPicture(LinkPicture):
     def node_state(self, name: str) -> Doc:
         """A party's words."""
         if name == BROKER:
-            ram, disk = number(self._level), number(self._on_disk)
-            return {"facts": [say("fact.in-ram", n=ram), say("fact.on-disk", n=disk)]}
+            in_ram = say("fact.in-ram", n=self._level)
+            return {"facts": [in_ram, say("fact.on-disk", n=self._on_disk)]}
         has_credit, waits = self._credit is not None, bool(self._waiting)
-        sub = say("paging.credit", n=number(self._credit or 0)) if has_credit else ""
+        sub = say("paging.credit", n=self._credit or 0) if has_credit else ""
         blocked = going = None
         if self._hung:
-            blocked = say("paging.hangs" if waits else "party.hangs", n=number(self._waiting))
+            blocked = say("paging.hangs" if waits else "party.hangs", n=self._waiting)
         elif waits:
-            going = say("paging.waits", n=number(self._waiting))
+            going = say("paging.waits", n=self._waiting)
         return {"sub": sub, "blocked": blocked, "going": going, "facts": []}
 
     def _counters(self) -> Doc:

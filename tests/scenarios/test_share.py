@@ -54,7 +54,7 @@ def test_without_a_cursor_it_opens_where_the_set_up_ends():
     """As a panel does."""
     played = example()
     assert open_code(share_code(played)).cursor == played.start_seq + 1
-    with pytest.raises(ValueError, match=f"no step \u22121; legal: 0 to {len(played.rows)}"):
+    with pytest.raises(ValueError, match=f"no step -1; legal: 0 to {len(played.rows)}"):
         share_code(played, -1)
 
 
@@ -374,9 +374,9 @@ def test_a_number_in_place_of_a_code_is_told_to_be_none():
 
 def test_a_seed_below_zero_is_not_legal_and_a_code_with_one_gets_zero():
     """Chance is seeded with a count; nothing may stand for another seed in silence."""
-    with pytest.raises(ParameterError, match="seed \u22121 is not legal; legal: 0 or more"):
+    with pytest.raises(ParameterError, match="seed -1 is not legal; legal: 0 or more"):
         run("credit", seed=-1)
     restored = open_code(encode(replace(decode(share_code(run("credit"))), seed=-1)))
     assert restored.run is not None
     assert restored.run.seed == 0
-    assert any("\u22121 is no seed" in problem for problem in restored.problems)
+    assert any("-1 is no seed" in problem for problem in restored.problems)

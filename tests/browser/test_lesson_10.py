@@ -105,7 +105,7 @@ def test_spark_starts_shows_its_tasks_and_runs_a_query(lab_page, pictures):
     asked = lesson.show_cell("captured")
     assert re.search(r"done in [\d.]+ s: \d+ jobs?, \d+ tasks, \d+ rows out of [\d,]+ frames",
                      asked.get_by_role("status").inner_text())  # fmt: skip
-    assert "link-credit" in asked.get_by_role("table", name="an answer").inner_text()
+    assert "link-credit" in asked.get_by_role("table", name="Answer: stalls").inner_text()
     asked.screenshot(path=pictures / "captured.png")
 
     for how, words in (

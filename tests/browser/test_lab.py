@@ -104,7 +104,8 @@ def test_nothing_is_cut_in_a_narrow_window(lab_page, lesson):
                 if (cell.model.type !== 'code') continue;
                 await content.scrollToItem(index);
                 await cell.ready;
-                await new Promise((drawn) => setTimeout(drawn, 50));
+                await new Promise((drawn) =>
+                    requestAnimationFrame(() => requestAnimationFrame(drawn)));
                 const boxes = cell.node.querySelectorAll(parts);
                 for (const { className, clientWidth, scrollWidth } of boxes)
                     if (scrollWidth > clientWidth + 2)

@@ -70,3 +70,27 @@ def test_a_subscription_s_credit_is_the_broker_s(field):
                 assert scope.ledger[field] == row.ledger[field], row
                 told.append(row.ledger[field])
     assert len(told) > 30
+
+
+def test_octets_of_a_message_under_an_unknown_subscription_are_no_other_s():
+    """It was subscribed before the capture, or what did so is lost."""
+    played = run("qpid_credit").then("flow", value=2).then("flow", unit="octets", value=400)
+    by_kind = {}
+    for row in played.rows:
+        if row.is_frame and row.vantage == "broker" and row.kind != "protocol-header":
+            by_kind.setdefault((row.kind, row.from_peer), []).append(decode_frame(row.raw))
+    subscribe, *_ = by_kind["message.subscribe", "client"]
+    grants = by_kind["message.flow", "client"]
+    transfer, *_ = by_kind["message.transfer", "broker"]
+    body, *_ = by_kind["body", "broker"]
+    content = msgspec.structs.replace(transfer.content, destination="another")
+    observer = ConnectionObserver()
+    for one in (subscribe, *grants):
+        observer.see(one, True)
+    for one in (transfer, body):
+        observer.see(one, False)
+    before = observer.see(grants[0], True).ledger["credit_octets"]
+    for one in (msgspec.structs.replace(transfer, content=content), body):
+        observer.see(one, False)
+    assert 0 < before < 400
+    assert observer.see(grants[0], True).ledger["credit_octets"] == before

@@ -113,6 +113,8 @@ class _Session:
             mine.incomplete.add(mine.sent, mine.sent)
             mine.sent += 1
         link = subscription_name(content, from_client)
+        if isinstance(content, MessageTransfer) and not from_client:
+            self.open = None  # what it is sent under may not be known
         if isinstance(content, Command) and link is not None:
             self._credit(link, content, mine)
         elif item.segment_type in (SegmentType.HEADER, SegmentType.BODY) and not from_client:

@@ -62,7 +62,7 @@ def stopped_early(packets, chance):
 @pytest.fixture(scope="module", params=[*sorted(CAPTURES.rglob("*.pcapng")), *RUNS],
                 ids=lambda its: getattr(its, "stem", its))  # fmt: skip
 def capture(request, tmp_path_factory):
-    """The place of a capture, and what is read of it."""
+    """The place of a capture, what is read of it, its broken rules, and its stalls."""
     place = request.param
     if place in RUNS:
         played = run(place, parameters={"messages": 30} if place == "qpid_credit" else {})
@@ -70,7 +70,8 @@ def capture(request, tmp_path_factory):
             played = played.then(act, **arguments)
         place = tmp_path_factory.mktemp("exported") / f"{place}.pcapng"
         export(played.rows, place)
-    return place, import_capture(place)
+    whole = import_capture(place)
+    return place, whole, broken(whole.rows), proved(story(whole.rows))
 
 
 def written(place, how, chance, to):
@@ -140,8 +141,7 @@ def stalls_are_among(found, stalls):
 @pytest.mark.parametrize("how", [lost, doubled, late, begun_late, stopped_early])
 def test_what_is_certain_of_a_disturbed_capture_is_true_of_the_whole_one(capture, how, tmp_path):
     """No rule is said to be broken, and no stall proved, that the whole capture does not show."""
-    place, whole = capture
-    breaks, stalls = broken(whole.rows), proved(story(whole.rows))
+    place, _, breaks, stalls = capture
     for seed in range(SEEDS):
         chance = random.Random(f"{place.stem} {seed}")
         try:
@@ -159,7 +159,7 @@ def test_counters_that_are_known_of_a_disturbed_capture_are_those_of_the_whole_o
     capture, how, tmp_path
 ):
     """What was lost may have changed any of them, and then they are not known."""
-    place, whole = capture
+    place, whole, *_ = capture
     for seed in range(SEEDS):
         chance = random.Random(f"{place.stem} {seed}")
         try:
@@ -174,7 +174,7 @@ def test_of_one_direction_alone_nothing_is_taken_for_true_that_the_other_may_hav
     capture, peer, tmp_path
 ):
     """As a filter for the source alone keeps it: acknowledgements prove that the rest is lost."""
-    place, whole = capture
+    place, whole, _, stalls = capture
     with place.open("rb") as file:
         sources = [endpoint_text(segment_of(one)[0]) for one in CaptureReader(file) if one]
     sides = {getattr(one, peer) for one in whole.report.connections}
@@ -186,7 +186,7 @@ def test_of_one_direction_alone_nothing_is_taken_for_true_that_the_other_may_hav
     known_counters_are_true(found, whole)
     assert not broken(found.rows)
     told = story(found.rows, Packets(unheard=found.report.captures[0].unheard))
-    stalls_are_among(proved(told), proved(story(whole.rows)))
+    stalls_are_among(proved(told), stalls)
     silent = "broker" if peer == "client" else "client"
     assert f"Nothing that the {silent} said on c1" in told.headline
     assert f"from {silent}: nothing that it said is in the capture" in found.report.text()

@@ -72,6 +72,19 @@ def test_a_subscription_s_credit_is_the_broker_s(field):
     assert len(told) > 30
 
 
+def test_the_broker_s_word_of_the_client_s_commands_gives_no_credit_back():
+    """Its own messages have the same numbers, and who got them has not completed them."""
+    rows = run("qpid_credit").then("flow", value=5).then("flow", unit="octets", value=400)
+    rows = rows.then("complete", count=2).then("stop").then("flow", value=9).rows
+    told = [
+        (scope.ledger["credit_messages"], row.ledger["credit_messages"])
+        for row, scope in seen(rows, "broker", ConnectionObserver())
+        if row.kind == "message.flow"
+    ]
+    assert told[-1] == (4, 4)
+    assert all(one == own for one, own in told)
+
+
 def test_octets_of_a_message_under_an_unknown_subscription_are_no_other_s():
     """It was subscribed before the capture, or what did so is lost."""
     played = run("qpid_credit").then("flow", value=2).then("flow", unit="octets", value=400)

@@ -102,6 +102,10 @@ class ObservedLink:
         """Its name; of a link whose attach was not seen, its handle."""
         return f"handle {self.handle}" if self.name is None else self.name
 
+    def is_named_by(self, from_client: bool) -> bool:
+        """Whether it is known by which handle that end names it."""
+        return self.paired and (self.handle is not None or from_client in self.attached_by)
+
     def forget_sender(self) -> None:
         """Frames of the sender were lost: its count is not known until it states it."""
         self.sender_whole = False

@@ -342,7 +342,7 @@ class ConnectionObserver:
                 link.claimed(frame.delivery_count, frame.link_credit)
             if link.paired:
                 self._receiver_flow(link, frame)
-            if not link.paired or (link.handle is None and not from_client not in link.attached_by):
+            if not link.is_named_by(not from_client):
                 self._unpaired_flow(session, from_client)
         return self._scope(session, link, from_client)
 
@@ -384,7 +384,7 @@ class ConnectionObserver:
         """It may be a grant for any link of the peer of which not both handles are known."""
         session.unpaired_flow[from_client] = True
         for other in session.handles[not from_client].values():
-            if not other.paired or (other.handle is None and from_client not in other.attached_by):
+            if not other.is_named_by(from_client):
                 other.contested = True
                 other.credit_known = False
                 other.drain = None

@@ -38,8 +38,6 @@ KNOWN_PORTS = (5672, 5671)
 MAX_TROUBLES = 1_000
 """Unreadable places that the report tells of, per connection; the rest is only counted there."""
 
-ONE_WAY = "nothing that it said is in the capture; capture both directions"
-
 UNDECIDED = 1024 * 1024
 """Octets of a connection looked at before it counts as one that nobody here can read."""
 
@@ -150,7 +148,7 @@ class AmqpConnection:
         self._decoder: Decoder | None = None
         self._assumptions: list[str] = []
         self._guessed = ""
-        self._problems: list[str] = []
+        self._problems: list[tuple[_Stream, str]] = []
         self._troubles = 0
         # What tries to read it, and what they have read, until one of them finds a frame; None
         # before the first octet: until then it may show that the capture has the beginning.
@@ -277,7 +275,8 @@ class AmqpConnection:
         self._troubles += 1
         if self._troubles <= MAX_TROUBLES:
             told = f": {place.detail}" if place.detail and not self._redact else ""
-            self._problems.append(f"from {peer}, stream offset {place.offset}: {place.text}{told}")
+            text = f"from {peer}, stream offset {place.offset}: {place.text}{told}"
+            self._problems.append((stream, text))
         when = stream.time_at(place.offset + place.octets)
         self._rows.unreadable(place, when, peer, self.name)
 
@@ -304,12 +303,13 @@ class AmqpConnection:
             from_broker=broker.report(ended_us),
             assumptions=list(self._assumptions),
             guessed=self._guessed,
-            problems=list(self._problems),
+            problems=[text for stream, text in self._problems if stream.direction.shown],
         )
         if report.unheard is not None:
-            wanted = f"from {report.unheard},"
-            report.problems = [one for one in report.problems if not one.startswith(wanted)]
-            report.problems.append(f"from {report.unheard}: {ONE_WAY}")
+            report.problems.append(
+                f"from {report.unheard}: nothing that it said is in the capture; capture both"
+                " directions"
+            )
         if self._troubles > MAX_TROUBLES:
             report.problems.append(f"{self._troubles - MAX_TROUBLES} more places")
         if self._decoder is not None:

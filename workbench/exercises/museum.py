@@ -203,7 +203,7 @@ def _blocked_ignored() -> Piece:
 
 
 def _limbo(played: Run) -> tuple[int, int, int]:
-    """Published, and of that read whole, and what was written after the broker told."""
+    """How many were published, how many the broker read whole, how many came after its alarm."""
     published = played.world.peers["c1"].tasks[PUBLISHER].published
     read = sum(_is(row, "content-body", "received") for row in played.rows if row.vantage == BROKER)
     told = next(row.seq for row in played.rows if _is(row, "connection.blocked", "received"))

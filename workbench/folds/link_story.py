@@ -215,9 +215,9 @@ def link_stories(
         else:
             attached = key in credit and credit[key].attached
             more = [*words.grants(granted.get(key), attached, lost)]
-            whole_of_it = key.attach_no is not None and not lost
-            more += words.closed(could_not, clock, whole=whole_of_it)
-            more += words.passed(beyond.get(key, []), could_not, clock, whole=whole_of_it)
+            seen_whole = key.attach_no is not None and not lost
+            more += words.closed(could_not, clock, whole=seen_whole)
+            more += words.passed(beyond.get(key, []), could_not, clock, whole=seen_whole)
             more += told_of
             more += words.early(key, rows, clock)
         more += [*words.without_room(could_not, clock), *words.at_the_end(could_not, held, clock)]

@@ -9,7 +9,7 @@ What a template of a table may say in braces:
 
 A name with a capital and a noun with one, `{late:Message}`, begin a sentence. A number has a proper
 minus sign, and separators where it counts something: with its noun, and as `{n:,}`. The value of a
-field, and a serial number, is written as it is on the wire, without any.
+field and a serial number have no separators; what somebody typed is told as it was, `{seed!s}`.
 """
 
 from __future__ import annotations

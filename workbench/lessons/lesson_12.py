@@ -47,7 +47,7 @@ def who(drawn: Mystery) -> Found:
     }
     last = max((name for name in ends if name != found.who), key=lambda name: ends[name])
     # The depot ends with the last parcel: whoever takes slow for held may name either.
-    slow = [last, *(name for name in (PARCELS,) if last == DEPOT and found.who != name)]
+    slow = [last, PARCELS] if last == DEPOT and found.who != PARCELS else [last]
     return facts(
         found.who,
         lost_ms=milliseconds(found.lost_us),

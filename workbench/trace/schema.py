@@ -80,8 +80,8 @@ INTERNAL_EVENTS: dict[str, str] = {
     "restart": "a process or node came back",
     "connect": "a connection was made",
     "disconnect": "a connection was lost",
-    "gap": "octets are missing here: the capture lost them, has the other direction alone, or"
-    " begins or ends in a frame",
+    "gap": "octets are missing here: the capture lost them, has only the other direction, or begins"
+    " or ends in a frame",
     "error": "something went wrong that no frame tells",
     "hold": "a frame, or a direction of the wire, was held",
     "release": "a frame, or a direction of the wire, was let go",

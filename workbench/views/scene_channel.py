@@ -96,8 +96,10 @@ class PrefetchLine:
         shared = ledger.get("shared_room")
         if consumer_of(row) == here:
             self._made[who] += row.kind == "basic.deliver"
-            if row.kind in (*SUBSCRIBE, *_CANCELS):
-                (self._gone.add if row.kind in _CANCELS else self._gone.discard)(who)
+            if row.kind in _CANCELS:
+                self._gone.add(who)
+            elif row.kind in SUBSCRIBE:
+                self._gone.discard(who)
             gone = who in self._gone
             if "prefetch_count" in ledger:
                 room = 0 if gone else _room(row)

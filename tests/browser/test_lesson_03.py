@@ -50,7 +50,9 @@ def run_cell(lesson, cell_id: str) -> str:
     lesson.page.keyboard.press("Escape")
     lesson.page.evaluate("() => window.jupyterapp.commands.execute('notebook:run-cell')")
     lesson.wait_idle()
-    return cell.get_by_role("status").first.inner_text()
+    told = cell.get_by_role("status").first
+    until(told.inner_text)  # the kernel is done before the page has drawn what it sent
+    return told.inner_text()
 
 
 def read_on(root, words: str, most: int = 40) -> list[str]:

@@ -37,12 +37,10 @@ def stated():
     return rows
 
 
-def test_of_what_was_granted_before_the_capture_no_stall_is_known(as_trace):
-    """Grants may have gone by a handle that nobody knows, in either engine."""
+def test_of_what_was_granted_before_the_capture_no_stall_is_known():
+    """Grants may have gone by a handle that nobody knows; Spark is asked it among `rows`."""
     rows = stated()
     assert not [row for row in folds.stalls(rows) if row.link == rows[0].link]
-    answer = stalls()(as_trace(rows)).collect()
-    assert sorted(map(tuple, answer)) == sorted(map(tuple, folds.stalls(rows)))
 
 
 @pytest.mark.parametrize(

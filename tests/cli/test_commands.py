@@ -323,13 +323,10 @@ def test_import_makes_a_trace_and_reports(capsys, folder):
     assert err == ["t.parquet: 56 rows"]
 
 
-@pytest.mark.parametrize("output", ["t.parquet", "many"])
-def test_one_row_is_told_as_one(capsys, folder, output):
-    """Of one capture as of a folder of them."""
-    (folder / "logs").mkdir()
-    (folder / "logs" / "one.log").write_text("[0x1]: AMQP:FRAME:0 -> AMQP\n")
-    capture = "logs/one.log" if output.endswith(".parquet") else "logs"
-    _, err = lines(capsys, "import", capture, "-o", output)
+def test_one_row_is_told_as_one(capsys, folder):
+    """Of one capture; of a folder of them in `test_import_many`."""
+    Path("one.log").write_text("[0x1]: AMQP:FRAME:0 -> AMQP\n")
+    _, err = lines(capsys, "import", "one.log", "-o", "t.parquet")
     assert err[-1].endswith("1 row")
     assert "1 captures" not in err[-1]
 

@@ -50,6 +50,17 @@ def test_a_folder_becomes_a_folder_of_the_good_ones(folder, tmp_path, capsys):
     assert "0 captures, 0 rows, 2 there already" in capsys.readouterr().err
 
 
+def test_one_row_is_told_as_one(tmp_path, capsys):
+    """Of a folder, as of one capture."""
+    place = tmp_path / "logs"
+    place.mkdir()
+    (place / "one.log").write_text("[0x1]: AMQP:FRAME:0 -> AMQP\n")
+    assert main(["import", str(place), "-o", str(tmp_path / "many")]) == 0
+    told = capsys.readouterr().err.splitlines()
+    assert told[-1].endswith("1 row")
+    assert "1 captures" not in told[-1]
+
+
 def test_strict_leaves_nothing_where_one_is_bad(folder, tmp_path):
     """Neither a part nor a folder."""
     target = tmp_path / "traces"

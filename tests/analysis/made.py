@@ -1,7 +1,8 @@
 """Traces that no scenario gives: real runs, cut, shifted and spoiled in ways that are drawn.
 
 Each is made of what real endpoints and brokers have sent; a trace of them has lost beginnings, lost
-frames and names, one end's rows alone, numbers that wrap, links attached again.
+frames, with and without a word of them, and names, one end's rows alone, numbers that wrap, links
+attached again.
 """
 
 import random
@@ -12,7 +13,7 @@ from workbench import serial
 from workbench.folds.throughput import EMPTY, WINDOW_US
 from workbench.trace.schema import CLIENT, OBSERVED, SENT
 
-from .runs import capture_rows, scenario_rows
+from .runs import capture_rows, scenario_rows, without
 
 COUNTERS = (
     "next_outgoing_id", "next_incoming_id", "initial_delivery_count", "delivery_count",
@@ -23,6 +24,7 @@ OVERRUN = "drained rmq4.3"
 SPLIT = "rmq43_e_large_message_split"
 STOPPED = "rmq43_b_consumer_credit"
 SHUT = "rmq40_f_memory_alarm"
+DRAINED = "rmq43_c_drain"
 TWO_LINKS = "rmq43_a_publisher_grants"
 
 
@@ -44,10 +46,11 @@ def made_rows(seed, runs):
     for name, spoil in (
         (SPLIT, renumbered), (SPLIT, interleaved), (TWO_LINKS, narrowed), (TWO_LINKS, foretold),
         (TWO_LINKS, unanswered), (TWO_LINKS, again), (STOPPED, behind_attaches),
-        (STOPPED, paused), (SHUT, silent),
+        (STOPPED, paused), (SHUT, silent), (SHUT, pierced), (DRAINED, pierced), (STOPPED, pierced),
     ):  # fmt: skip
         (found,) = (its for run, its in by_run.items() if run.startswith(name))
-        found = spoil(random.Random(seed), found)
+        # What is missing of these is at places at which each question has something to forget.
+        found = spoil(random.Random(0 if spoil is pierced else seed), found)
         rows += [replace(row, run=f"{seed} {name} {spoil.__name__}") for row in found]
     for number in range(runs):
         name, found = draw.choice(sources)
@@ -87,6 +90,15 @@ def holed(draw, rows):
     """Without some rows here and there."""
     part = draw.choice([0.02, 0.15])
     return [row for row in rows if not row.is_frame or draw.random() > part]
+
+
+def pierced(draw, rows):
+    """Some frames are missing, and rows tell where; nobody has counted what an end knows."""
+    part = draw.choice([0.02, 0.1, 0.3])
+    return [
+        replace(without(row) if row.is_frame and draw.random() < part else row, ledger=None)
+        for row in rows
+    ]
 
 
 def one_sided(draw, rows):
@@ -266,5 +278,5 @@ def interleaved(draw, rows):
 
 CHANGES = (
     shifted, begun_late, holed, one_sided, captured, unnamed, again, asked, unattached, scanted,
-    narrowed, renumbered, interleaved, behind_attaches,
+    narrowed, renumbered, interleaved, behind_attaches, pierced,
 )  # fmt: skip

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tests.analysis.made import STOPPED, paused
+from tests.analysis.made import STOPPED, paused, pierced
 from tests.analysis.runs import capture_rows, scenario_rows
 from tests.folds.test_channels import captured, flooded, windowed
 from workbench import folds
@@ -100,6 +100,15 @@ def test_batches_of_captures_come_to_the_whole() -> None:
     """Of one vantage: observed rows stand in for both ends."""
     rows = list(capture_rows())
     assert streamed(rows, random.Random(1)) == whole(rows)
+
+
+@pytest.mark.parametrize("seed", [0, 2, 5])
+def test_batches_of_captures_that_lack_frames_come_to_the_whole(seed: int) -> None:
+    """What is missing leaves the same unknown, and one that was put away minds it too."""
+    rows = pierced(random.Random(seed), list(capture_rows()))
+    its = whole(rows)
+    assert its["stalls"] != whole([row for row in rows if row.event != "gap"])["stalls"]
+    assert streamed(rows, random.Random(seed)) == its
 
 
 def test_a_pause_of_the_clock_is_left_out_as_in_the_whole() -> None:

@@ -196,10 +196,11 @@ def test_behind_what_is_missing_nobody_is_accused():
     assert {one["what"] for one in found} >= {"handle-unknown", "delivery-id-order"}
     assert all(one["seq"] > lost for one in found)
     assert not any(one["certain"] for one in found)
-    # The same frames without a word of what is missing are a peer's mistakes.
+    # The same frames without a word of what is missing are a peer's mistakes, and more of them: of
+    # what a peer may send nothing is known until it is said again.
     told = folds.violations([row for row in rows if row.event != "gap"])
     assert any(one["certain"] for one in told)
-    assert len(told) == len(found)
+    assert len(told) > len(found)
 
 
 def test_an_answer_may_be_in_what_is_missing():

@@ -29,7 +29,16 @@ from .endpoint_view import (
     reckoned,
     roster,
 )
-from .readings import begun_since, counter, room_of, still_open
+from .readings import (
+    allowed,
+    begun_since,
+    counter,
+    known,
+    lost_places,
+    room_of,
+    stands,
+    still_open,
+)
 from .schemas import LINK
 from .segmented_scan import alone, checkpointed, segmented_scan
 
@@ -112,6 +121,7 @@ def _rows(trace: DataFrame) -> DataFrame:
     rows = endpoint_view(rows, trace, told, inner).where("session is not null")
     rows = rows.withColumns(
         {
+            "lost": lost_places(F.col(VIEW)),
             "skey": session_key(VIEW),
             "lkey": F.when(
                 F.col("link").isNotNull() & (F.col("link_sender") == F.col(VIEW)),
@@ -130,45 +140,50 @@ def _rows(trace: DataFrame) -> DataFrame:
         (window == 0) & (F.col(VIEW) == CLIENT),
         F.when(F.col("event") == OBSERVED, F.lit(SURE).cast("long")).otherwise(F.col("seq")),
     )
-    begins_with = F.struct(frame["initial_delivery_count"].alias("value"))
+
+    def said_to_be(number: Column) -> Column:
+        return F.struct("seq", number.alias("value"))
+
+    initial = frame["initial_delivery_count"]
     stated = F.when(said & flow, frame["available"])
     inside = available.isNotNull() & F.when(F.col("is_frame"), F.col("own")).otherwise(by_sender)
     return rows.select(
         F.xxhash64("run").alias("run"), unit().alias(UNIT), "seq", "t_us", "frame_id", "skey",
-        "lkey", sends.alias("sends"),
-        F.when(said & begin, F.struct(frame["next_outgoing_id"].alias("value")))
-        .alias("s_start"),
+        "lkey", "lost", sends.alias("sends"),
+        F.when(said & begin, F.struct(frame["next_outgoing_id"].alias("value"))).alias("s_start"),
         F.when(
             said & (begin | (flow & frame["next_outgoing_id"].isNotNull())),
-            F.struct(frame["next_outgoing_id"].alias("value")),
+            said_to_be(frame["next_outgoing_id"]),
         ).alias("s_base"),
         F.when(
             heard & (begin | flow) & window.isNotNull(),
-            F.struct(frame["next_incoming_id"].alias("at"), window.alias("more"),
+            F.struct("seq", frame["next_incoming_id"].alias("at"), window.alias("more"),
                      word.alias("word")),
         ).alias("s_grant"),
         (mine & sends & last).alias("ends"),
         F.when(mine & sends, last).alias("l_state"),
-        F.when(mine & said & attach, begins_with).alias("l_start"),
-        F.when(mine & said & attach, begins_with).when(
+        F.when(mine & said & attach, F.struct(initial.alias("value"))).alias("l_start"),
+        F.when(mine & said & attach, said_to_be(initial)).when(
             mine & said & flow & frame["delivery_count"].isNotNull(),
-            F.struct(frame["delivery_count"].alias("value")),
+            said_to_be(frame["delivery_count"]),
         ).when(
-            mine & said & F.col("reckoned").isNotNull(), F.struct(F.col("reckoned").alias("value"))
+            mine & said & F.col("reckoned").isNotNull(), said_to_be(F.col("reckoned"))
         ).alias("l_base"),
         F.when(
             mine & heard & flow & frame["link_credit"].isNotNull(),
-            F.struct(frame["delivery_count"].alias("at"), frame["link_credit"].alias("more")),
+            F.struct(
+                "seq", frame["delivery_count"].alias("at"), frame["link_credit"].alias("more")
+            ),
         ).alias("l_grant"),
-        F.when(mine & attach & F.col("attaches"), F.lit(True)).alias("l_on"),
+        F.when(mine & attach & F.col("attaches"), F.col("seq")).alias("l_on"),
         F.when(mine & sends, F.col("t_us")).alias("l_us"),
         F.when(
             mine & inside,
-            F.struct(F.lit(True).alias("inside"), available.alias("number"),
+            F.struct("seq", F.lit(True).alias("inside"), available.alias("number"),
                      nothing.alias("none")),
         ).when(
             mine & stated.isNotNull(),
-            F.struct(F.lit(False).alias("inside"), stated.alias("number"),
+            F.struct("seq", F.lit(False).alias("inside"), stated.alias("number"),
                      F.when(stated == 0, F.col("seq")).alias("none")),
         ).alias("l_told"),
         F.when(
@@ -186,7 +201,8 @@ def watched(trace: DataFrame, chunks: Chunks) -> DataFrame:
 
     Returns:
         The rows of `_rows` with `closed` (the window is 0), `word` (the row in which the peer said
-        so itself, null if it did not) and `is_edge` (that may have changed with the row).
+        so itself, null if it did not), `is_edge` (that may have changed with the row) and `sure`
+        (the window is known).
     """
     rows = _rows(trace)
     read = segmented_scan(
@@ -194,10 +210,14 @@ def watched(trace: DataFrame, chunks: Chunks) -> DataFrame:
         {"grant": F.col("s_grant"), "start": F.col("s_start")}, marks={"base": F.col("s_base")},
         count=F.col("sends"), key="skey",
     )  # fmt: skip
-    left = room_of("now_grant", "now_start", counter("now_base", F.col("n")))
+    left = _known("now_grant", room_of("now_grant", "now_start", counter("now_base", F.col("n"))))
     parts = [f"{of}_{name}" for of in ("s", "was", "now") for name in ("base", "grant", "start")]
     read = read.withColumns(
-        {"closed": F.coalesce(left <= 0, F.lit(False)), "word": F.col("now_grant")["word"]}
+        {
+            "closed": F.coalesce(left <= 0, F.lit(False)),
+            "word": F.col("now_grant")["word"],
+            "sure": left.isNotNull(),
+        }
     ).drop("n", *parts)
     if chunks.deal:
         read = checkpointed(read)  # two things are asked of it
@@ -217,9 +237,10 @@ def turns(seen: DataFrame, chunks: Chunks, prompt_us: int) -> DataFrame:
         prompt_us: later than this a transfer is late.
 
     Returns:
-        `lkey`, `run`, `seq`, `t_us`, `frame_id`, `closed`, `word`, `sends`, `gate`, `gone`, `here`:
-        struct of what holds for the link after the row, and `prev_us` and `prev_begun` (the time of
-        the transfer before, and the messages begun before; null at the beginning of a cell).
+        `lkey`, `run`, `seq`, `t_us`, `frame_id`, `closed`, `word`, `sure`, `sends`, `gate`, `gone`,
+        `here`: struct of what holds for the link after the row, and `prev_us` and `prev_begun` (the
+        time of the transfer before, and the messages begun before; null at the beginning of a
+        cell).
     """
     edge = F.last(F.when(F.col("is_edge"), F.col("seq")), ignorenulls=True).over(
         alone("skey", chunks).rowsBetween(Window.unboundedPreceding, 0)
@@ -249,6 +270,7 @@ def turns(seen: DataFrame, chunks: Chunks, prompt_us: int) -> DataFrame:
         }
     )
     held = F.col("zero") | F.col("closed")
+    lost = F.greatest("lost.own", "lost.peer")
     stirred = held | F.coalesce(F.col("edge") > F.col("before"), F.lit(False))
     gap = F.col("sends") & (F.col("t_us") - F.col("prev_us") > prompt_us)
     mark = F.when(stirred, 2).when(gap, 1).when(F.col("sends"), 0)
@@ -258,6 +280,7 @@ def turns(seen: DataFrame, chunks: Chunks, prompt_us: int) -> DataFrame:
         F.col("before").isNull()
         | F.coalesce(F.col("after") > F.col("seq"), F.lit(True))
         | ~F.col("same")
+        | F.coalesce(lost > F.col("before"), F.lit(False))
         | (F.col("told").isNotNull() & (held | ~F.col("told")))
         | (F.col("granted") & F.col("zero"))
         | F.col("gate").isNotNull()
@@ -267,9 +290,9 @@ def turns(seen: DataFrame, chunks: Chunks, prompt_us: int) -> DataFrame:
         | (gap & (F.col("mark") == 0))
     )
     return read.where(wanted).select(
-        "lkey", "run", "seq", "t_us", "frame_id", "closed", "word", "sends", "gate", "gone",
+        "lkey", "run", "seq", "t_us", "frame_id", "closed", "word", "sure", "sends", "gate", "gone",
         F.struct(
-            "zero", "knows", "none", "waiting", "limit", "begun", "middle",
+            "zero", "credit_sure", "knows", "none", "waiting", "limit", "begun", "middle",
             F.col("now_us").alias("l_us"),
         ).alias("here"),
         "prev_us", "prev_begun",
@@ -281,16 +304,20 @@ def _with_counters(read: DataFrame) -> DataFrame:
     read = read.withColumn("middle", ~F.coalesce("state", F.lit(True)))
     begun = F.col("n") + still_open("state")
     grant, told = F.col("now_grant"), F.col("now_told")
-    left = room_of("now_grant", "now_start", counter("now_base", begun))
+    left = _known("now_grant", room_of("now_grant", "now_start", counter("now_base", begun)))
+    attached = F.col("now_on").isNotNull() & stands(F.col("now_on"), F.col("lost.peer"))
+    # The sender's own counter is not read from the wire, and nothing of it is missing.
+    heard = told["it"]["inside"] | stands(told["it"]["seq"], F.col("lost.own"))
+    told = F.when(heard, told)
     at = F.coalesce(grant["at"], F.col("now_start")["value"])
     inside, number = told["it"]["inside"], told["it"]["number"]
     read = read.withColumns(
         {
             "begun": begun,
             "zero": ~F.col("middle")
-            & F.when(grant.isNull(), F.col("now_on").isNotNull()).otherwise(
-                F.coalesce(left <= 0, F.lit(False))
-            ),
+            & F.when(grant.isNull(), attached).otherwise(F.coalesce(left <= 0, F.lit(False))),
+            "credit_sure": F.col("middle")
+            | F.when(grant.isNull(), attached).otherwise(left.isNotNull()),
             "limit": serials.add(at, grant["more"]),
             "waiting": F.when(inside, number)
             .when(told.isNotNull(), F.greatest(number - begun_since("now_told", begun), F.lit(0)))
@@ -306,6 +333,12 @@ def _with_counters(read: DataFrame) -> DataFrame:
     return read.withColumn("none", F.when(F.col("knows") == UNKNOWN, told["it"]["none"]))
 
 
+def _known(grant: str, room: Column) -> Column:
+    """What may be sent, if nothing is missing of either end since it spoke last."""
+    lost = F.col("lost")
+    return allowed(grant, lost, known("now_base", lost, room))
+
+
 def session_edges(seen: DataFrame, chunks: Chunks) -> DataFrame:
     """The rows of `watched` at which a window closes or opens, for all links but the row's own."""
     changed = F.col("is_edge")
@@ -313,5 +346,5 @@ def session_edges(seen: DataFrame, chunks: Chunks) -> DataFrame:
         changed = changed & (F.col("closed") | F.col("word").isNotNull() | F.col("earlier"))
         seen = seen.withColumn("earlier", F.lag("seq").over(alone("skey", chunks)).isNotNull())
     return seen.where(changed).select(
-        "skey", "seq", "t_us", "frame_id", "closed", "word", F.col("lkey").alias("by")
+        "skey", "seq", "t_us", "frame_id", "closed", "word", "sure", F.col("lkey").alias("by")
     )

@@ -13,7 +13,8 @@ from pyspark.sql import functions as F
 
 from . import serials
 from .chunks import UNIT, Chunks
-from .links import GRANTED, NEVER, OPENED, STARTED, STATED, TRANSFERRED, WELCOMED
+from .links import GRANTED, OPENED, STARTED, STATED, TRANSFERRED, WELCOMED
+from .lost import NEVER
 from .readings import floored
 from .segmented_scan import segmented_scan
 

@@ -27,6 +27,7 @@ from workbench.trace.schema import (
     SENT,
 )
 
+from .lost import gaps, with_lost
 from .schemas import LINK
 from .segmented_scan import checkpointed
 
@@ -46,6 +47,7 @@ __all__ = [
     "losses",
     "of_a_link",
     "once",
+    "other",
     "peer_of",
     "reckoned",
     "roster",
@@ -219,12 +221,14 @@ def endpoint_view(
 
     Returns:
         The rows with `is_frame`, `view` (whose knowledge it is, `client` or `broker`), `said` (that
-        end sent it) and `own` (the end's own row, no other stands in).
+        end sent it), `own` (the end's own row, no other stands in), `lost_client` and `lost_broker`
+        (where octets are missing before it).
     """
     yes, no = F.lit(True), F.lit(False)
     inner = no if inner is None else inner
     rows = rows.withColumn("is_frame", is_frame(*protocols)).where(F.col("is_frame") | inner)
-    rows = rows.join(F.broadcast(_present(trace)), ["run", "connection"], "left")
+    known = _present(trace).join(F.broadcast(gaps(trace)), ["run", "connection"], "left")
+    rows = with_lost(rows.join(F.broadcast(known), ["run", "connection"], "left"))
     author = F.col("from_peer")
     stands_in = (F.col("event") == OBSERVED) | ~F.col("has_observed")
 

@@ -57,7 +57,7 @@ def at_zero(rows: DataFrame, read: DataFrame, chunks: Chunks) -> DataFrame:
     """
     keys = (*LINK, VIEW)
     zero = intervals(
-        senders(read), F.col("left") == 0, F.col("left_before") == 0,
+        senders(read), F.col("left") == 0, F.col("left_last") == 0,
         senders(endings(rows, keys)), keys, chunks,
     )  # fmt: skip
     firsts = _per_link(read).select(

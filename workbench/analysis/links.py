@@ -13,23 +13,22 @@ from typing import TYPE_CHECKING
 from pyspark.sql import Window
 from pyspark.sql import functions as F
 
-from workbench.trace.schema import BROKER, CLIENT, LOSSES, OBSERVED, RECEIVED
+from workbench.trace.schema import BROKER, CLIENT, OBSERVED, RECEIVED
 
 from .chunks import UNIT, unit
-from .endpoint_view import ends_message, is_named, of_a_link, reckoned, roster, stray
+from .endpoint_view import ends_message, is_named, of_a_link, other, reckoned, roster, stray
+from .lost import gaps, lost_of, with_lost
 from .schemas import LINK
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
 __all__ = [
-    "GRANTED", "NEVER", "OPENED", "OTHER", "RECEIVER", "SENDER", "STARTED", "STATED", "TRANSFERRED",
+    "GRANTED", "OPENED", "OTHER", "RECEIVER", "SENDER", "STARTED", "STATED", "TRANSFERRED",
     "WELCOMED", "by_user", "link_names", "link_rows",
 ]  # fmt: skip
 
 SENDER, RECEIVER = "sender", "receiver"
-NEVER = -1
-"""In place of a `seq`: nothing is missing."""
 OTHER, TRANSFERRED, OPENED, STARTED, STATED, WELCOMED, GRANTED = range(7)
 """What a frame does to its link's counters; see `link_rows`."""
 
@@ -83,21 +82,12 @@ def link_rows(trace: DataFrame, more: Mapping[str, Column] | None = None) -> Dat
     given = F.when(
         (F.col("op") == GRANTED) | ((F.col("op") == STATED) & F.col("own")), F.col("link_credit")
     )
-    other = F.when(F.col("link_sender") == CLIENT, BROKER).otherwise(CLIENT)
-    return (
-        rows.join(F.broadcast(_gaps(trace)), ["run", "connection"], "left")
-        .withColumns(
-            {
-                "said": said,
-                "given": given,
-                "lost_user": _last_gap(F.col("link_sender")),
-                "lost_granter": _last_gap(other),
-            }
-        )
-        .select(
-            "key", unit().alias(UNIT), "seq", "op", "said", "given", "lost_user", "lost_granter",
-            *(more or {}),
-        )
+    user = F.col("link_sender")
+    gapped = rows.join(F.broadcast(gaps(trace)), ["run", "connection"], "left")
+    return with_lost(gapped).select(
+        "key", unit().alias(UNIT), "seq", "op", said.alias("said"), given.alias("given"),
+        lost_of(user).alias("lost_user"), lost_of(other(user)).alias("lost_granter"),
+        *(more or {}),
     )  # fmt: skip
 
 
@@ -158,46 +148,3 @@ def link_names(trace: DataFrame) -> DataFrame:
         .withColumn("end", F.explode(ends))
         .select(F.xxhash64(*LINK, "end", "handle").alias("key"), *LINK, "end", "whole")
     )
-
-
-def _gaps(trace: DataFrame) -> DataFrame:
-    """Where frames are missing, by connection and by the peer that had sent them: a few rows.
-
-    For each peer the places in order, cut into blocks, and the first place of each block: a row
-    then looks at twice the root of their number and not at all of them.
-    """
-    in_version_1 = F.get_json_object(F.col("frame")["extra_json"], "$.from_peer")
-    peer = F.coalesce(F.col("details")["from_peer"], in_version_1, F.col("from_peer"))
-    gaps = (
-        trace.where(F.col("event").isin(*LOSSES))
-        .select("run", "connection", "seq", peer.alias("peer"))
-        .groupBy("run", "connection")
-        .agg(
-            *(
-                F.sort_array(F.collect_list(F.when(F.col("peer") == one, F.col("seq")))).alias(one)
-                for one in (CLIENT, BROKER)
-            )
-        )
-    )
-    return gaps.select("run", "connection", *(_in_blocks(one) for one in (CLIENT, BROKER)))
-
-
-def _in_blocks(peer: str) -> Column:
-    count = F.size(peer)
-    size = F.ceil(F.sqrt(count)).cast("int")
-    firsts = F.sequence(F.lit(1), count, size)
-    blocks = F.transform(firsts, lambda first: F.slice(peer, first, size))
-    there = F.struct(
-        F.transform(firsts, lambda first: F.element_at(peer, first)).alias("firsts"),
-        blocks.alias("blocks"),
-    )
-    return F.when(count > 0, there).alias(peer)
-
-
-def _last_gap(peer: Column) -> Column:
-    """The seq of the last gap before the row in what that peer sent."""
-    gaps = F.when(peer == CLIENT, F.col(CLIENT)).when(peer == BROKER, F.col(BROKER))
-    before = F.size(F.filter(gaps["firsts"], lambda first: first < F.col("seq")))
-    block = F.when(before > 0, F.get(gaps["blocks"], before - 1))
-    last = F.array_max(F.filter(block, lambda seq: seq < F.col("seq")))
-    return F.coalesce(last, F.lit(NEVER).cast("long"))

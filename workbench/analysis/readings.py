@@ -16,7 +16,8 @@ from pyspark.sql import functions as F
 
 from . import serials
 from .chunks import Chunks
-from .endpoint_view import VIEW, ends_message
+from .endpoint_view import VIEW, ends_message, other
+from .lost import lost_of
 from .schemas import LINK
 from .segmented_scan import checkpointed, segmented_scan
 
@@ -24,8 +25,9 @@ if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
 __all__ = [
-    "SESSION", "begun_since", "counter", "endings", "floored", "links_read", "merged", "receivers",
-    "room_of", "senders", "sessions_read", "still_open",
+    "SESSION", "allowed", "begun_since", "counter", "endings", "floored", "known", "links_read",
+    "lost_places", "merged", "receivers", "room_of", "senders", "sessions_read", "stands",
+    "still_open",
 ]  # fmt: skip
 
 SESSION = ("run", "connection", "session", VIEW)
@@ -65,39 +67,48 @@ def links_read(rows: DataFrame, chunks: Chunks) -> DataFrame:
     )  # fmt: skip
     user = F.col("by_sender")
     heard = ~user & flow & F.col("link_credit").isNotNull()
-    initial = F.when(user & attach, F.struct(_number("initial_delivery_count", "value")))
+    initial = F.when(user & attach, _told("initial_delivery_count"))
     base = initial.when(
-        user & flow & F.col("delivery_count").isNotNull(),
-        F.struct(_number("delivery_count", "value")),
-    ).when(user & F.col("reckoned").isNotNull(), F.struct(_number("reckoned", "value")))
+        user & flow & F.col("delivery_count").isNotNull(), _told("delivery_count")
+    ).when(user & F.col("reckoned").isNotNull(), _told("reckoned"))
     grant = F.struct(
+        "seq",
         _number("delivery_count", "at"),
         _number("link_credit", "more"),
         F.coalesce("drain", F.lit(False)).alias("drain"),
     )
+    named = named.withColumn("lost", lost_places(F.col("link_sender")))
     read = segmented_scan(
         named, chunks,
-        {"grant": F.when(heard, grant), "initial": initial,
-         "attach": F.when(F.col("attaches"), True)},
+        {"grant": F.when(heard, grant), "initial": initial, "lost": F.col("lost"),
+         "attach": F.when(F.col("attaches"), F.col("seq"))},
         marks={"base": base},
         count=F.col("ends"), state=F.when(F.col("sends"), F.col("ends")),
     )  # fmt: skip
     read = _limited(read, heard)
-    unspoken = F.lit(0).cast("long")
+
+    def credit(name: str, when: str, lost: Column) -> Column:
+        """Before the first grant, of a link whose attach was seen, there is none."""
+        attach = F.col(f"{when}_attach")
+        attached = attach.isNotNull() & stands(attach, lost["peer"])
+        return F.when(F.col(f"{when}_grant").isNull() & attached, F.lit(0).cast("long")).otherwise(
+            F.col(name)
+        )
+
     return checkpointed(
         read.withColumns(
             {
                 "begins": F.col("sends") & F.coalesce("state_before", F.lit(True)),
                 "number": F.col("n") + still_open("state"),
-                "left": F.when(
-                    F.col("now_grant").isNull() & F.col("now_attach").isNotNull(), unspoken
-                ).otherwise(F.col("left")),
-                "left_before": F.when(
-                    F.col("was_grant").isNull() & F.col("was_attach").isNotNull(), unspoken
-                ).otherwise(F.col("left_before")),
+                "left": credit("left", "now", F.col("lost")),
+                "left_before": credit("left_before", "was", F.col("lost")),
+                "left_last": credit("left_last", "was", F.col("was_lost")),
             }
-        ).drop("now_grant", "now_attach", "was_attach", "state", "state_before", "n")
-    )
+        ).drop(
+            "now_grant", "now_attach", "was_attach", "state", "state_before", "n", "lost",
+            "was_lost", "now_lost",
+        )
+    )  # fmt: skip
 
 
 def sessions_read(rows: DataFrame, chunks: Chunks) -> DataFrame:
@@ -115,27 +126,28 @@ def sessions_read(rows: DataFrame, chunks: Chunks) -> DataFrame:
         {"key": F.xxhash64(*SESSION), "sends": said & (F.col("kind") == "transfer")}
     )
     heard = ~said & (begin | flow) & F.col("incoming_window").isNotNull()
-    start = F.when(said & begin, F.struct(_number("next_outgoing_id", "value")))
+    start = F.when(said & begin, _told("next_outgoing_id"))
     base = start.when(
-        said & flow & F.col("next_outgoing_id").isNotNull(),
-        F.struct(_number("next_outgoing_id", "value")),
+        said & flow & F.col("next_outgoing_id").isNotNull(), _told("next_outgoing_id")
     )
-    grant = F.struct(_number("next_incoming_id", "at"), _number("incoming_window", "more"))
+    grant = F.struct("seq", _number("next_incoming_id", "at"), _number("incoming_window", "more"))
+    named = named.withColumn("lost", lost_places(F.col(VIEW)))
     read = segmented_scan(
-        named, chunks, {"grant": F.when(heard, grant), "initial": start},
+        named, chunks, {"grant": F.when(heard, grant), "initial": start, "lost": F.col("lost")},
         marks={"base": base}, count=F.col("sends"),
     )  # fmt: skip
     read = _limited(read, heard)
-    return checkpointed(read.drop("now_grant", "was_grant", "n"))
+    return checkpointed(read.drop("now_grant", "was_grant", "n", "lost", "was_lost", "now_lost"))
 
 
 def _limited(read: DataFrame, heard: Column) -> DataFrame:
     """Adds what follows from the counts and the latest grant.
 
-    Columns: `count` and `count_before` (D or N), `left` and `left_before` (credit or window),
-    `over` (by how many one more, just before the row, would have been beyond the limit; null if it
-    was allowed), `raises` (the row raises the limit), `moved` (by how much, of rows that grant;
-    null where either limit is unknown), `limited` (the row grants, and its limit is known),
+    Columns: `count` and `count_before` (D or N), `left`, `left_before` and `left_last` (credit or
+    window after the row, just before it, and after the row before it, between which octets may be
+    missing), `over` (by how many one more, just before the row, would have been beyond the limit;
+    null if it was allowed), `raises` (the row raises the limit), `moved` (by how much, of rows that
+    grant; null where either limit is unknown), `limited` (the row grants, and its limit is known),
     `started` (the number with which the sender began was seen). What is not known is null.
     """
     # Right before the row, the sum is without what the row itself adds.
@@ -147,14 +159,20 @@ def _limited(read: DataFrame, heard: Column) -> DataFrame:
         )
     else:
         begun, begun_before = F.col("n"), F.col("n") - F.col("sends").cast("long")
+    lost, count_last = F.col("lost"), F.col("count_last")
     read = read.withColumns(
         {
-            "count": counter("now_base", begun),
-            "count_before": counter("was_base", begun_before),
+            "count": known("now_base", lost, counter("now_base", begun)),
+            "count_last": counter("was_base", begun_before),
         }
     )
-    room = room_of("now_grant", "now_initial", F.col("count"))
-    room_before = room_of("was_grant", "was_initial", F.col("count_before"))
+    room = allowed("now_grant", lost, room_of("now_grant", "now_initial", F.col("count")))
+
+    def earlier(lost: Column) -> Column:
+        was = room_of("was_grant", "was_initial", count_last)
+        return allowed("was_grant", lost, known("was_base", lost, was))
+
+    room_before = earlier(lost)
     here, before = F.col("now_grant"), F.col("was_grant")
     started = F.col("was_initial.value")
     base, base_before = F.coalesce(here["at"], started), F.coalesce(before["at"], started)
@@ -169,15 +187,41 @@ def _limited(read: DataFrame, heard: Column) -> DataFrame:
     )
     return read.withColumns(
         {
+            "count_before": known("was_base", lost, count_last),
             "left": floored(room),
             "left_before": floored(room_before),
+            "left_last": floored(earlier(F.col("was_lost"))),
             "over": F.when(room_before <= 0, 1 - room_before),
             "raises": F.coalesce(heard & raises, F.lit(False)),
             "moved": F.when(heard, moved),
             "limited": heard & base.isNotNull(),
             "started": started.isNotNull(),
         }
-    ).drop("now_base", "was_base", "now_initial", "was_initial")
+    ).drop("now_base", "was_base", "now_initial", "was_initial", "count_last")
+
+
+def lost_places(sender: Column) -> Column:
+    """The last places before the row where octets are missing, of the sender and of its peer.
+
+    Null where none are: of most traces, and every step copies the whole row.
+    """
+    places = F.struct(lost_of(sender).alias("own"), lost_of(other(sender)).alias("peer"))
+    return F.when(F.greatest("lost_client", "lost_broker").isNotNull(), places)
+
+
+def stands(told_seq: Column, lost_seq: Column) -> Column:
+    """What was told in a row still counts: nothing is missing since of who told it."""
+    return lost_seq.isNull() | (told_seq > lost_seq)
+
+
+def known(base: str, lost: Column, value: Column) -> Column:
+    """What follows from the sender's latest word, if none of its octets are missing since."""
+    return F.when(stands(F.col(base)["it"]["seq"], lost["own"]), value)
+
+
+def allowed(grant: str, lost: Column, value: Column) -> Column:
+    """What follows from its peer's latest word, if none of its octets are missing since."""
+    return F.when(stands(F.col(grant)["seq"], lost["peer"]), value)
 
 
 def begun_since(mark: str, begun: Column) -> Column:
@@ -258,6 +302,10 @@ def merged(parts: Sequence[DataFrame], keys: Sequence[str]) -> DataFrame:
     return every.groupBy(*keys).agg(
         *(F.max(name).alias(name) for name in names if name not in keys)
     )
+
+
+def _told(name: str) -> Column:
+    return F.struct("seq", _number(name, "value"))
 
 
 def _number(name: str, alias: str) -> Column:

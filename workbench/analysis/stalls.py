@@ -86,7 +86,7 @@ def _own(few: DataFrame) -> DataFrame:
     """Rows of the links themselves."""
     return few.select(
         "lkey", "run", "seq", F.lit(0).alias("tie"), "t_us", "frame_id", "sends", "here",
-        F.struct("closed", "word").alias("shut"), "gate", "prev_us", "prev_begun",
+        F.struct("closed", "word", "sure").alias("shut"), "gate", "prev_us", "prev_begun",
         F.when(F.col("gone"), F.lit(True)).alias("over"),
     )  # fmt: skip
 
@@ -102,7 +102,7 @@ def _dealt(
     ).join(since, "lkey")
     windows = session_edges(seen, chunks).select(
         F.col("skey").alias("dkey"), "seq", "t_us", "frame_id", "by",
-        F.struct("closed", "word").alias("shut"),
+        F.struct("closed", "word", "sure").alias("shut"),
     )  # fmt: skip
     events = windows.unionByName(_events(trace), allowMissingColumns=True)
     there = F.col("seq") > F.col("since")
@@ -157,7 +157,8 @@ def _numbered(rows: DataFrame, trace: DataFrame, chunks: Chunks) -> DataFrame:
         "shut": F.when(
             F.col("shut").isNotNull(),
             F.struct(F.col("shut.closed").alias("closed"),
-                     F.coalesce(alarm, F.lit(False)).alias("alarm")),
+                     F.coalesce(alarm, F.lit(False)).alias("alarm"),
+                     F.col("shut.sure").alias("sure")),
         ),
         "tcp": F.col("tcp"),
         "over": F.col("over"),
@@ -176,15 +177,20 @@ def _numbered(rows: DataFrame, trace: DataFrame, chunks: Chunks) -> DataFrame:
             "waiting": F.when(own, F.col("here.waiting")).otherwise(0),
             "prev_us": F.coalesce("prev_us", F.col("was_here.l_us")),
             "prev_begun": F.coalesce("prev_begun", F.col("was_here.begun"), F.lit(0)),
-            "over": F.col("over").isNotNull(),
         }
     )
     was = F.struct(F.col("was_here.knows"), F.col("was_here.none"))
     same = F.col("brake").eqNullSafe(F.col("before")) & (
         F.col("brake").isNull() | F.struct("knows", "none").eqNullSafe(was)
     )
+    # What is not known any more, for octets are missing, was not released by this row.
+    unknown = F.col("brake").isNull() & ~_is_off(F.col("before"))
     read = read.withColumns(
-        {"turn": ~same, "starts": F.col("brake").isNotNull() & F.col("before").isNull()}
+        {
+            "turn": ~same,
+            "starts": F.col("brake").isNotNull() & F.col("before").isNull(),
+            "over": F.col("over").isNotNull() | unknown,
+        }
     ).select(
         "key", "run", *ORDER, "t_us", "frame_id", "sends", "brake", "before", "knows", "none",
         "begun", "middle", "waiting", "prev_us", "prev_begun", "over", "turn", "starts",
@@ -213,6 +219,14 @@ def _brake(when: str) -> Column:
         .when(it["tcp"], "tcp")
     )  # fmt: skip
     return F.when(it["over"].isNull(), brake)
+
+
+def _is_off(brake: Column) -> Column:
+    """Whether it is known of a brake that does not hold the sender that it does not."""
+    of_credit = brake.isin("unconfirmed", "link-credit")
+    of_window = brake.isin("session-window", "alarm")
+    sure = F.when(of_credit, F.col("now_here.credit_sure")).when(of_window, F.col("now_shut.sure"))
+    return F.coalesce(sure, F.lit(True))
 
 
 def _grouped(held: DataFrame, chunks: Chunks, prompt_us: int) -> DataFrame:

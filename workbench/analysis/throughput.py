@@ -127,14 +127,14 @@ def _head_of_line(trace: DataFrame, window_us: int, chunks: Chunks) -> DataFrame
     rows = seen(trace)
     keys = (*LINK, VIEW)
     ends = senders(endings(rows, keys))
-    shut = _changes(sessions_read(rows, chunks), F.col("left") == 0, F.col("left_before") == 0)
+    shut = _changes(sessions_read(rows, chunks), F.col("left") == 0, F.col("left_last") == 0)
     # A session's window is every link's: the few rows at which it opens or closes go to each.
     shut = shut.select(*SESSION, "seq", "t_us", F.col("is").alias("shut"))
     shut = shut.join(F.broadcast(ends.select(*keys)), list(SESSION)).select(
         *keys, "seq", "t_us", "shut"
     )
     has = _changes(
-        senders(links_read(rows, chunks)), F.col("left") > 0, F.col("left_before") > 0
+        senders(links_read(rows, chunks)), F.col("left") > 0, F.col("left_last") > 0
     ).select(*keys, "seq", "t_us", F.col("is").alias("has"))
     events = merged([shut, has], (*keys, "seq")).withColumn("key", F.xxhash64(*keys))
     remembered = {name: F.col(name) for name in ("shut", "has")}

@@ -76,7 +76,7 @@ def windows_of(rows: DataFrame, read: DataFrame, chunks: Chunks) -> DataFrame:
 def closings(rows: DataFrame, read: DataFrame, chunks: Chunks) -> DataFrame:
     """Intervals in which a session's window was 0: as `intervals.intervals`."""
     ends = endings(rows, SESSION)
-    return intervals(read, F.col("left") == 0, F.col("left_before") == 0, ends, SESSION, chunks)
+    return intervals(read, F.col("left") == 0, F.col("left_last") == 0, ends, SESSION, chunks)
 
 
 def _messages(rows: DataFrame) -> DataFrame:

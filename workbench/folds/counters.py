@@ -5,15 +5,18 @@ From the fields on the wire alone; the ledgers in the trace are not looked at.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from workbench import serial
-from workbench.trace.schema import Row
+from workbench.trace.schema import Row, other_peer
 
-from .vantage import End, LinkKey, attaches, link_key, reckoned, value
+from .vantage import End, LinkKey, attaches, link_key, lost_by, reckoned, value
 
 _Session = int | None
+NOTHING = 0, 0
+"""Missing, of either peer."""
 
 
 class Limit:
@@ -38,6 +41,8 @@ class Limit:
         self._furthest: int | None = None
         self._early: int | None = None  # a grant that counts from a start not seen yet
         self._huge: tuple[int, int, int] | None = None  # a grant of half a circle: number, place
+        self._lost = NOTHING  # before its latest row
+        self._lapsed = False  # of the peer something is missing since it last allowed anything
 
     def begin(self, number: int | None) -> None:
         """The sender tells with what it begins."""
@@ -58,9 +63,22 @@ class Limit:
         """Frames of the sender are missing: nobody knows where it stands until it tells."""
         self.count = self._at = None
 
+    def miss(self, lost: tuple[int, int]) -> bool:
+        """So often octets were missing by now, of the sender and of its peer.
+
+        Returns:
+            Some are since the last row, of the peer: what it has allowed since then is not known.
+        """
+        (said, heard), self._lost = self._lost, lost
+        if lost[0] > said:
+            self.forget()
+        if lost[1] > heard:
+            self._lapsed = True
+        return lost[1] > heard
+
     def allow(self, base: int | None, more: int) -> bool:
         """The peer allows so many beyond `base`, or the start; tells if that raises the limit."""
-        first, self.spoken = not self.spoken, True
+        first, self.spoken, self._lapsed = not self.spoken, True, False
         before, early = self._upper, self._early
         if base is None:
             base = self.started
@@ -80,7 +98,7 @@ class Limit:
     @property
     def left(self) -> int | None:
         """How many more; None if that is not known."""
-        if self._at is None or self._upper is None:
+        if self._at is None or self._upper is None or self._lapsed:
             return None
         room = self._upper - self._at
         if room > serial.MAX:  # numbers a whole circle apart are the same number
@@ -99,8 +117,11 @@ class Limit:
 
     @property
     def over(self) -> int | None:
-        """How many beyond the limit the next one would be, 1 or more; None if it is allowed."""
-        return _beyond(self._at, self._upper)
+        """How many beyond the limit the next one would be, 1 or more; None if it is allowed.
+
+        None, too, if that is not known.
+        """
+        return None if self._lapsed else _beyond(self._at, self._upper)
 
     @property
     def over_furthest(self) -> int | None:
@@ -199,11 +220,21 @@ class Counters:
         self.end = end
         self.sessions: dict[_Session, Limit] = {}
         self.links: dict[LinkKey, LinkState] = {}
+        self.lost = NOTHING
 
     def steps(self) -> Iterator[Step]:
         """Every row of the end with what it does; `sessions` and `links` are as after it."""
+        gaps = deque(self.end.lost)
         for row in self.end.rows:
+            while gaps and gaps[0].seq < row.seq:
+                self.lose(gaps.popleft())
             yield self.step(row)
+
+    def lose(self, row: Row) -> None:
+        """Octets are missing here; each session and link minds that at its own next row."""
+        said, heard = self.lost
+        peer = lost_by(row)
+        self.lost = said + (peer == self.end.peer), heard + (peer == other_peer(self.end.peer))
 
     def step(self, row: Row) -> Step:
         """The next of the end's rows, with what it does."""
@@ -217,6 +248,10 @@ class Counters:
             link = self.links.get(key)
             if link is None:
                 link = self.links[key] = LinkState(key=key)
+            if link.limit.miss(self.lost):
+                link.attached = False
+        if session is not None:
+            session.miss(self.lost)
         step = Step(row=row, link=link, session=session)
         if row.from_peer == self.end.peer:
             self._said(step)

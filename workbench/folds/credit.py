@@ -9,7 +9,7 @@ from typing import NamedTuple
 from workbench.trace.schema import AMQP_1_0, LOSSES, OBSERVED, SENT, Row
 
 from .counters import Limit
-from .vantage import reckoned, value
+from .vantage import lost_by, reckoned, value
 
 __all__ = ["RECEIVER", "SENDER", "CreditRow", "credit_rows"]
 
@@ -81,7 +81,7 @@ def credit_rows(rows: Sequence[Row]) -> list[CreditRow]:
     for row in rows:
         connection = connections.setdefault((row.run, row.connection), _Connection())
         if row.event in LOSSES:
-            peer = row.extra.get("from_peer") or row.from_peer
+            peer = lost_by(row)
             connection.lost.add(str(peer))
             for (key, _), counters in links.items():
                 if key[:2] == (row.run, row.connection):

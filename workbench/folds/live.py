@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from workbench.trace.schema import OBSERVED, RECEIVED, Row, logged_by
+from workbench.trace.schema import LOSSES, OBSERVED, RECEIVED, Row, logged_by
 
 from .channels import Channels
 from .checkpointed import from_json, to_json
@@ -200,7 +200,12 @@ class LiveFold:
 
     def _apply(self, row: Row) -> None:
         views = self._views.get((row.run, str(row.connection)))
-        self._stalls.take(row, views.of(row) if row.is_frame and views is not None else ())
+        told: Iterable[Counters | Channels] = ()
+        if views is not None and row.event in LOSSES:
+            told = views.counters.values()
+        elif views is not None and row.is_frame:
+            told = views.of(row)
+        self._stalls.take(row, told)
 
 
 @dataclass(slots=True)

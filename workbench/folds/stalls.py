@@ -9,7 +9,7 @@ from typing import NamedTuple
 from workbench import serial
 from workbench.trace.consumers import Fullness
 from workbench.trace.fields import FRAME_PROTOCOLS
-from workbench.trace.schema import CLIENT, OBSERVED, OWN, Row, peer_of
+from workbench.trace.schema import CLIENT, LOSSES, OBSERVED, OWN, Row, peer_of
 
 from .channels import INTERNAL, LATER, LINKLESS, Channels, Held, Tally, Told
 from .consumers import Starved
@@ -75,7 +75,7 @@ class _Link:
 
     key: LinkKey
     state: LinkState | None = None
-    closed: bool = False
+    closed: bool | None = False  # None: not known
     alarm: bool = False
     tcp: bool = False
     blocked: bool = False  # for want of confirms, as the broker tells it
@@ -83,9 +83,16 @@ class _Link:
     blocked_at: int | None = None  # the broker's limit for the link then
     told: tuple[str, int, int] | None = None  # how, messages, and messages begun by then
     since_none: int | None = None  # the row in which the sender stated that none waits
+    lost: int = 0  # how often octets of the sender were missing before its latest row
     over: bool = False
     hold: list[_Interval] = field(default_factory=list)
     release: _Release | None = None
+
+    def miss(self, lost: int) -> None:
+        """So often octets of the sender were missing by now: what it stated is out of date."""
+        if lost > self.lost and self.told is not None and self.told[0] != INTERNAL:
+            self.told = self.since_none = None
+        self.lost = lost
 
     @property
     def begun(self) -> int:
@@ -109,6 +116,12 @@ class _Link:
         if self.closed:
             return "alarm" if self.alarm else "session-window"
         return "tcp" if self.tcp else None
+
+    def is_off(self, brake: str) -> bool:
+        """Whether it is known of a brake that does not hold the sender that it does not."""
+        if brake in ("unconfirmed", "link-credit"):
+            return self.in_message or (self.state is not None and self.state.credit is not None)
+        return self.closed is not None or brake == "tcp"
 
     @property
     def withheld(self) -> bool:
@@ -146,7 +159,7 @@ class StallFold:
         self.found: list[Stall] = []
         self.links: dict[LinkKey, _Link] = {}
         self.of_connection: dict[tuple[str, str | None], list[_Link]] = {}
-        self.closed: dict[_Session, tuple[bool, bool]] = {}
+        self.closed: dict[_Session, tuple[bool | None, bool]] = {}
         self.alarm_word: dict[_Session, bool] = {}
         self.alarm_set: set[str] = set()
         self.told, self.starved = Told(), Starved()
@@ -164,8 +177,10 @@ class StallFold:
             self._internal(row)
         for its in ends:
             if isinstance(its, Channels):
-                step = its.step(row)
+                step = its.step(row) if row.is_frame else None
                 self._on_channels(*(step.held if step else ()))
+            elif row.event in LOSSES:
+                its.lose(row)
             elif row.kind in _KINDS:
                 self._frame(its, row)
 
@@ -230,15 +245,18 @@ class StallFold:
 
     def _frame(self, counters: Counters, row: Row) -> None:
         """A row of one of the ends whose counters these are."""
-        step = counters.step(row)
         peer, mine = counters.end.peer, None
+        if row.kind == "transfer" and row.from_peer != peer:
+            return  # it tells nothing of what the end may send
+        step = counters.step(row)
         if step.link is not None and step.link.key.session is not None:
             mine = self._link(step.link.key)
             mine.state = step.link
+            mine.miss(counters.lost[0])
             self._tell(mine, row, own=counters.end.own)
         if row.session is not None and step.session is not None:
             session = (row.run, str(row.connection), row.session, peer)
-            shut = step.session.left == 0
+            shut = None if step.session.left is None else step.session.left == 0
             if row.from_peer != peer and row.kind in ("begin", "flow"):
                 window = value(row, "incoming_window")
                 if window is not None:
@@ -314,14 +332,17 @@ class StallFold:
             last.waiting = max(last.waiting, told)
             if (last.brake, last.knows, last.since_none) == (brake, knows, none):
                 return
-            last.end_us, last.release = row.t_us, row.frame_id
+            # What is not known any more, for octets are missing, was not released by this row.
+            released = brake is not None or link.is_off(last.brake)
+            last.end_us, last.release = row.t_us, row.frame_id if released else None
         if brake is None:
             if last is not None:
                 self._known(link)
-                link.release = _Release(
-                    intervals=link.hold, t_us=row.t_us, begun=link.begun,
-                    in_message=link.in_message,
-                )  # fmt: skip
+                if released:
+                    link.release = _Release(
+                        intervals=link.hold, t_us=row.t_us, begun=link.begun,
+                        in_message=link.in_message,
+                    )  # fmt: skip
                 link.hold = []
             return
         self._burst_over(link, link.begun)
@@ -423,7 +444,7 @@ def with_ends(rows: Iterable[Row], prompt_us: int = PROMPT_US) -> list[tuple[Sta
     views: dict[tuple[str, int], list[Counters | Channels]] = {}
     for end in ends(rows, *FRAME_PROTOCOLS):
         counted = fold.counted(end, end.rows[0].protocol)
-        for row in end.rows:
+        for row in (*end.rows, *end.lost):
             views.setdefault((row.run, row.seq), []).append(counted)
     for row in rows:
         fold.take(row, views.get((row.run, row.seq), ()))

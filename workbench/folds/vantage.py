@@ -12,6 +12,7 @@ from workbench.trace.schema import (
     AMQP_1_0,
     BROKER,
     CLIENT,
+    LOSSES,
     OBSERVED,
     Row,
     logged_by,
@@ -50,6 +51,7 @@ class End:
         peer: whose view it is, `client` or `broker`.
         own: False if another end's rows, or a capture's, stand in.
         rows: in order; one at the least, but of a trace that is still being written.
+        lost: rows of the connection that tell of octets which are missing, in order.
     """
 
     run: str
@@ -57,6 +59,7 @@ class End:
     peer: str
     own: bool
     rows: Sequence[Row]
+    lost: Sequence[Row] = ()
 
 
 def link_key(row: Row) -> LinkKey | None:
@@ -100,6 +103,12 @@ def attaches(row: Row) -> bool:
     return row.kind == "attach" and "link_credit" not in row.unknown
 
 
+def lost_by(row: Row) -> str | None:
+    """Whose octets are missing, by one of `LOSSES`."""
+    peer = row.extra.get("from_peer") or row.from_peer
+    return None if peer is None else str(peer)
+
+
 def is_set(row: Row, name: str) -> bool:
     """Whether a flag is on the wire and true."""
     return bool((row.frame or {}).get(name))
@@ -122,17 +131,25 @@ def once(rows: Iterable[Row], *protocols: str) -> list[Row]:
 
 def ends(rows: Iterable[Row], *protocols: str) -> list[End]:
     """Both ends of every connection, each with its own rows, or with those that stand in."""
+    rows = list(rows)
     connections: dict[tuple[str, str], list[Row]] = {}
     for row in frames(rows, *protocols):
         connections.setdefault((row.run, str(row.connection)), []).append(row)
+    lost: dict[tuple[str, str], list[Row]] = {}
+    for row in rows:
+        if row.event in LOSSES:
+            lost.setdefault((row.run, str(row.connection)), []).append(row)
     found = []
     for (run, connection), its in sorted(connections.items()):
         for peer in PEERS:
             own = [row for row in its if row.event != OBSERVED and logged_by(row) == peer]
             stand_in = [row for row in its if row.event == OBSERVED] or its
             found.append(
-                End(run=run, connection=connection, peer=peer, own=bool(own), rows=own or stand_in)
-            )
+                End(
+                    run=run, connection=connection, peer=peer, own=bool(own), rows=own or stand_in,
+                    lost=lost.get((run, connection), ()),
+                )
+            )  # fmt: skip
     return found
 
 

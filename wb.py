@@ -410,6 +410,8 @@ def main(arguments):
         return 0
     if command == "test":
         os.chdir(REPO)
+        # Hundreds of processes that tests start would each compile all of it again.
+        os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
         become([VENV_PYTHON, "-m", "pytest"] + selection(rest))
     become([VENV_PYTHON, "-m", "workbench", command] + rest)
     return 0

@@ -203,6 +203,21 @@ def test_what_is_named_is_run_as_named_and_else_the_quick_tests_or_all(arguments
     assert wb.selection(arguments) == given
 
 
+def test_what_tests_compile_is_kept(machine, monkeypatch):
+    """They start hundreds of processes, and in some containers each would compile all again."""
+    monkeypatch.setenv("PYTHONDONTWRITEBYTECODE", "1")
+    monkeypatch.chdir(REPO)
+
+    def become(command):
+        raise SystemExit(str(os.environ.get("PYTHONDONTWRITEBYTECODE")))
+
+    monkeypatch.setattr(wb, "become", become)
+    with pytest.raises(SystemExit, match="1"):
+        wb.main(["lab"])
+    with pytest.raises(SystemExit, match="None"):
+        wb.main(["test"])
+
+
 @pytest.mark.parametrize("version", ["2.7", "3.6", "3.9"])
 def test_wb_tells_an_old_python_what_to_do(version, tmp_path):
     """One clear line and exit 1, where no supported Python is to be found."""

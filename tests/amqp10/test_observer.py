@@ -5,6 +5,7 @@ That it knows what the ends of a link know: `test_link_flow`, `test_link_propert
 
 from itertools import count
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -253,6 +254,51 @@ def test_after_lost_frames_of_the_receiver_the_credit_is_unknown_until_it_grants
     assert link(wire.flow(CLIENT, 1, 3)) == (1, 3)
 
 
+def test_delivery_ids_tell_how_many_messages_of_the_only_link_were_lost():
+    """Each delivery has the id after the one before [2.6.12], and counts once."""
+    wire = Wire(first=100).ready()
+    wire.flow(CLIENT, 100, 10)
+    assert link(wire.transfer()) == (101, 9)
+    wire.observer.lost(BROKER)
+    assert "delivery_count" in wire.transfer(first=False).unknown  # of which message it is
+    for _ in range(3):
+        next(wire.ids)
+    assert link(wire.transfer(more=True)) == (105, 5)
+    wire.observer.lost(BROKER)
+    assert link(wire.say(BROKER, Transfer(handle=0, delivery_id=4))) == (105, 5)
+    assert link(wire.transfer()) == (106, 4)
+
+
+@pytest.mark.parametrize(
+    "what", ["link", "earlier", "loss", "drain", "crossing", "ended", "flow", "back"]
+)
+def test_delivery_ids_tell_nothing_where_they_may_be_of_something_else(what):
+    """Of another link, or where the count may have moved without a message."""
+    wire = Wire().ready()
+    if what == "earlier":
+        wire.say(CLIENT, Attach(name="other", handle=1, role=Role.RECEIVER))
+    wire.flow(CLIENT, 0, 10)
+    wire.transfer()
+    if what in ("drain", "crossing"):
+        wire.flow(CLIENT, 1, 5, drain=True)
+        wire.flow(CLIENT, 1, 5)
+    if what == "crossing":  # a flow that is no answer to the drain
+        wire.flow(BROKER, 1, 9)
+    if what == "flow":  # it says how many were lost before it, and not which was the last of them
+        wire.observer.lost(BROKER)
+        assert link(wire.flow(BROKER, 4, 6)) == (4, 6)
+    wire.observer.lost(BROKER)
+    if what == "link":
+        wire.say(CLIENT, Attach(name="other", handle=1, role=Role.RECEIVER))
+    if what == "loss":
+        wire.observer.lost(CLIENT)
+    if what == "ended":
+        wire.say(CLIENT, End())
+    if what == "back":
+        wire.ids = count(WRAP - 5)
+    assert "delivery_count" in wire.transfer().unknown
+
+
 def test_a_transfer_that_may_be_a_later_part_makes_the_count_unknown_again():
     """With its id it may begin a message or go on with one whose first part was lost."""
     wire = Wire().ready()
@@ -265,7 +311,7 @@ def test_a_transfer_that_may_be_a_later_part_makes_the_count_unknown_again():
 
 
 def test_a_message_counts_from_the_first_transfer_of_it_that_there_is():
-    """Behind a gap, and where a capture begins; the sender's count stays unknown there."""
+    """Behind a gap, and where a capture begins."""
     wire = Wire().ready()
     wire.transfer(more=True)
     wire.observer.lost(BROKER)
@@ -274,7 +320,7 @@ def test_a_message_counts_from_the_first_transfer_of_it_that_there_is():
     (seen,) = wire.observer.links
     assert seen.deliveries == 1
     wire.observer.lost(BROKER)
-    assert "delivery_count" in wire.transfer().unknown
+    assert wire.transfer().link_ledger["delivery_count"] == 2
     assert seen.deliveries == 2
     wire.observer.lost(BROKER)
     wire.transfer(first=False)  # all before its end is lost

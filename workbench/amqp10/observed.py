@@ -60,6 +60,10 @@ class ObservedLink:
             by what the receiver says to have, and what was sent since. None until it says so.
         agreed: how often the receiver has then named just that number, each time a further one;
             where that was the limit it counts twice.
+        in_step: `last_delivery_id` is of the last delivery in `delivery_count`.
+        counted: a delivery-id and the delivery-count with it, from before frames of the sender were
+            lost; None where the count may have moved by more than deliveries since.
+        draining: the receiver has asked for a drain, and the sender's flow has not come.
         unsettled: deliveries begun and not settled; None when not known.
         sender_whole: no frames of the sender are missing since the link was first seen.
         deliveries: deliveries seen, each from the first transfer of it that there is.
@@ -89,6 +93,9 @@ class ObservedLink:
     handle: int | None = None
     least: int | None = None
     agreed: int = 0
+    in_step: bool = False
+    counted: tuple[int, int] | None = None
+    draining: bool = False
     unsettled: int | None = 0
     sender_whole: bool = True
     deliveries: int = 0
@@ -111,6 +118,11 @@ class ObservedLink:
         self.sender_whole = False
         if self.handle is not None and self.delivery_count is not None:
             self.least = self.delivery_count
+        if self.delivery_count is not None:
+            self.counted = None
+            if self.in_step and self.last_delivery_id is not None and not self.draining:
+                self.counted = self.last_delivery_id, self.delivery_count
+        self.in_step = False
         self.delivery_count = None
         self.open_delivery = None
         self.available = None
@@ -173,6 +185,12 @@ class ObservedLink:
         if self.available:
             self.available -= 1
 
+    def count_by(self, number: int, count: int, delivery_id: int) -> None:
+        """Only this link has sent since `counted`: each delivery-id was a delivery of it."""
+        more = _since(delivery_id, number)
+        if more is not None and more >= 0:
+            self.delivery_count = serial.advanced(count, more)
+
     def find_count(self) -> None:
         """The least that can have been sent is all that was granted, so it is what was sent."""
         at, known = self.granted_at, self.paired and self.credit_known
@@ -225,6 +243,7 @@ class SessionEnd:
 
     Attributes:
         begun: its begin, or any frame of it, was seen.
+        whole: its begin was seen, and nothing of it is missing since.
         next_outgoing_id: transfer-id of the next transfer frame it sends; None when not known.
         initial_outgoing_id: from its begin.
         window: incoming-window of its last begin or flow; None when not known.
@@ -234,6 +253,7 @@ class SessionEnd:
     """
 
     begun: bool = False
+    whole: bool = False
     next_outgoing_id: int | None = None
     initial_outgoing_id: int | None = None
     window: int | None = None
@@ -243,6 +263,7 @@ class SessionEnd:
 
     def forget(self) -> None:
         """Frames of this end were lost: neither its ids nor its windows are known."""
+        self.whole = False
         self.next_outgoing_id = None
         self.window = None
         self.outgoing_window = None

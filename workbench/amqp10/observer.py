@@ -140,7 +140,7 @@ class ConnectionObserver:
             session.paired = True
         self._channels[from_client][channel] = session
         me = session.ends[from_client]
-        me.begun = True
+        me.begun = me.whole = True
         me.next_outgoing_id = me.initial_outgoing_id = frame.next_outgoing_id
         me.window, me.window_at = frame.incoming_window, None
         me.outgoing_window, me.outgoing_at = frame.outgoing_window, frame.next_outgoing_id
@@ -255,10 +255,28 @@ class ConnectionObserver:
         if first:
             link.begin_delivery()
         if frame.delivery_id is not None:
+            if link.delivery_count is None and link.counted is not None:
+                if self._alone(session, link, from_client):
+                    link.count_by(*link.counted, frame.delivery_id)
+                else:
+                    link.counted = None
             link.last_delivery_id = frame.delivery_id
+            link.in_step = link.delivery_count is not None
         link.open_delivery = link.in_message = bool(frame.more) and not frame.aborted
         self._track(session, link, frame, first, from_client)
         return self._scope(session, link, from_client)
+
+    def _alone(self, session: ObservedSession, link: ObservedLink, from_client: bool) -> bool:
+        """No other link of the sender can have sent on the session.
+
+        For that it needs credit, and the receiver, of which nothing is missing, has attached none.
+        """
+        there = session in self._channels[not from_client].values()
+        senders = (
+            one for one in self.links
+            if one.session == link.session and one.sender_is_client in (from_client, None)
+        )  # fmt: skip
+        return there and session.ends[not from_client].whole and all(one is link for one in senders)
 
     def _claim_sender(
         self, session: ObservedSession, link: ObservedLink, handle: int, from_client: bool
@@ -357,6 +375,8 @@ class ConnectionObserver:
 
     def _sender_flow(self, link: ObservedLink, frame: Any) -> None:
         """The sender states its count; its credit is its own view and may lag behind a grant."""
+        if frame.drain or not frame.link_credit:
+            link.draining = False
         if frame.available is not None:
             link.available = frame.available
         if frame.delivery_count is None:
@@ -379,6 +399,8 @@ class ConnectionObserver:
             link.credit_known = True
             link.find_count()
         link.drain = bool(frame.drain)
+        if frame.drain:
+            link.draining, link.counted = True, None
 
     def _unpaired_flow(self, session: ObservedSession, from_client: bool) -> None:
         """It may be a grant for any link of the peer of which not both handles are known."""

@@ -25,6 +25,7 @@ from .endpoint_view import (
     endpoint_view,
     ends_message,
     is_frame,
+    needed,
     peer_of,
     reckoned,
     roster,
@@ -122,6 +123,7 @@ def _rows(trace: DataFrame) -> DataFrame:
     rows = rows.withColumns(
         {
             "lost": lost_places(F.col(VIEW)),
+            "reckoned": needed(),
             "skey": session_key(VIEW),
             "lkey": F.when(
                 F.col("link").isNotNull() & (F.col("link_sender") == F.col(VIEW)),

@@ -27,7 +27,7 @@ from workbench.trace.schema import (
     SENT,
 )
 
-from .lost import gaps, with_lost
+from .lost import NEVER, gaps, lost_of, with_lost
 from .schemas import LINK
 from .segmented_scan import checkpointed
 
@@ -45,6 +45,7 @@ __all__ = [
     "is_frame",
     "is_named",
     "losses",
+    "needed",
     "of_a_link",
     "once",
     "other",
@@ -102,12 +103,18 @@ def is_named() -> Column:
 
 
 def reckoned() -> Column:
-    """The delivery-count right after a transfer, where none but the importer can tell it.
+    """The delivery-count right after a transfer, as the importer tells it; of rows of a trace."""
+    observed = (F.col("event") == OBSERVED) & F.col("link").isNotNull()
+    return F.when((F.col("kind") == "transfer") & observed, F.col("ledger")["delivery_count"])
 
-    See `folds.vantage.reckoned`; of rows of a trace.
+
+def needed() -> Column:
+    """Of rows with `reckoned`: that, where none but the importer can tell the count.
+
+    See `folds.vantage.reckoned`.
     """
-    early = (F.col("event") == OBSERVED) & F.col("link").isNotNull() & F.col("attach_no").isNull()
-    return F.when((F.col("kind") == "transfer") & early, F.col("ledger")["delivery_count"])
+    lost = lost_of(F.col("link_sender")) > NEVER
+    return F.when(F.col("attach_no").isNull() | lost, F.col("reckoned"))
 
 
 def attaches() -> Column:
@@ -258,7 +265,8 @@ def seen(trace: DataFrame) -> DataFrame:
         The row's key columns, the fields on the wire that flow control lives on, and what
         `endpoint_view` adds.
     """
-    return checkpointed(endpoint_view(_frames(trace), trace).drop("is_frame"))
+    rows = endpoint_view(_frames(trace), trace).drop("is_frame")
+    return checkpointed(rows.withColumn("reckoned", needed()))
 
 
 def _frames(trace: DataFrame) -> DataFrame:

@@ -16,7 +16,16 @@ from pyspark.sql import functions as F
 from workbench.trace.schema import BROKER, CLIENT, OBSERVED, RECEIVED
 
 from .chunks import UNIT, unit
-from .endpoint_view import ends_message, is_named, of_a_link, other, reckoned, roster, stray
+from .endpoint_view import (
+    ends_message,
+    is_named,
+    needed,
+    of_a_link,
+    other,
+    reckoned,
+    roster,
+    stray,
+)
 from .lost import gaps, lost_of, with_lost
 from .schemas import LINK
 
@@ -65,15 +74,18 @@ def link_rows(trace: DataFrame, more: Mapping[str, Column] | None = None) -> Dat
         "run",
         "connection",
         "link_sender",
+        "attach_no",
         "seq",
         _op(user).alias("op"),
         *(frame[name].alias(name) for name in _FIELDS),
-        reckoned().alias("reckoned"),
+        F.when(user, reckoned()).alias("reckoned"),
         (_end() == SENDER).alias("own"),
         *(column.alias(name) for name, column in (more or {}).items()),
     )
+    counted = F.col("counted")
+    op = F.when(counted.isNotNull(), STATED).otherwise(F.col("op"))
     said = (
-        F.when(F.col("reckoned").isNotNull(), F.col("reckoned"))
+        F.when(counted.isNotNull(), counted)
         .when(F.col("op").isin(TRANSFERRED, OPENED), F.col("delivery_id"))
         .when(F.col("op") == STARTED, F.col("initial_delivery_count"))
         .when(F.col("op").isin(STATED, GRANTED), F.col("delivery_count"))
@@ -84,8 +96,8 @@ def link_rows(trace: DataFrame, more: Mapping[str, Column] | None = None) -> Dat
     )
     user = F.col("link_sender")
     gapped = rows.join(F.broadcast(gaps(trace)), ["run", "connection"], "left")
-    return with_lost(gapped).select(
-        "key", unit().alias(UNIT), "seq", "op", said.alias("said"), given.alias("given"),
+    return with_lost(gapped).withColumn("counted", needed()).select(
+        "key", unit().alias(UNIT), "seq", op.alias("op"), said.alias("said"), given.alias("given"),
         lost_of(user).alias("lost_user"), lost_of(other(user)).alias("lost_granter"),
         *(more or {}),
     )  # fmt: skip
@@ -120,8 +132,7 @@ def _op(user: Column) -> Column:
     granter = F.coalesce(is_named() & ~user, F.lit(False))
     user = F.coalesce(is_named() & user, F.lit(False))
     return (
-        F.when(user & reckoned().isNotNull(), STATED)
-        .when(user & (kind == "transfer"), F.when(goes_on, OPENED).otherwise(TRANSFERRED))
+        F.when(user & (kind == "transfer"), F.when(goes_on, OPENED).otherwise(TRANSFERRED))
         .when(user & (kind == "flow") & count.isNotNull(), STATED)
         .when(granter & (kind == "flow") & credit.isNotNull(), GRANTED)
         .when(user & (kind == "attach"), STARTED)

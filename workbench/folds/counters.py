@@ -287,7 +287,7 @@ class Counters:
                 if step.begins:
                     link.begun += 1
                     link.limit.step()
-                number = reckoned(row)
+                number = reckoned(row, lost=self.lost[0] > 0)
                 if number is not None:
                     link.limit.state(number)
 

@@ -102,7 +102,7 @@ def credit_rows(rows: Sequence[Row]) -> list[CreditRow]:
             mine = links[key, end] = _Counters()
             if untouched:
                 mine.allow(None, 0)
-        _apply(mine, row, end)
+        _apply(mine, row, end, lost=row.link_sender in connection.lost)
         left = mine.left(untouched)
         count = mine.limit.count
         known = left is not None and count is not None
@@ -128,7 +128,7 @@ def _forget(counters: _Counters, sender: bool) -> None:
         counters.granted, counters.by_claim = None, True
 
 
-def _apply(counters: _Counters, row: Row, end: str) -> None:
+def _apply(counters: _Counters, row: Row, end: str, *, lost: bool) -> None:
     from_sender = row.from_peer == row.link_sender
     count, credit = value(row, "delivery_count"), value(row, "link_credit")
     if row.kind == "attach" and from_sender:
@@ -143,7 +143,7 @@ def _apply(counters: _Counters, row: Row, end: str) -> None:
     elif row.kind == "flow" and not from_sender and credit is not None:
         counters.allow(count, credit)
     elif row.kind == "transfer" and from_sender:
-        count = reckoned(row)
+        count = reckoned(row, lost=lost)
         if count is None:
             _transfer(counters, row)
         else:

@@ -83,15 +83,21 @@ def value(row: Row, name: str) -> int | None:
     return None if found is None else int(found)
 
 
-def reckoned(row: Row) -> int | None:
+def reckoned(row: Row, *, lost: bool) -> int | None:
     """The delivery-count right after a transfer, where none but the importer can tell it.
 
     Of a link that was attached before the capture no end has said how its count began. The importer
-    finds it out where the flows of both ends leave no choice (`amqp10.observed`).
+    finds it out where the flows of both ends leave no choice; and behind octets that are missing,
+    where all delivery-ids must be of this link (`amqp10.observed`).
+
+    Args:
+        row: the row.
+        lost: octets of its sender are missing before it.
     """
     if row.kind != "transfer" or row.event != OBSERVED or row.link is None:
         return None
-    return None if row.attach_no is not None else (row.ledger or {}).get("delivery_count")
+    told = lost or row.attach_no is None
+    return (row.ledger or {}).get("delivery_count") if told else None
 
 
 def attaches(row: Row) -> bool:

@@ -299,6 +299,52 @@ def test_delivery_ids_tell_nothing_where_they_may_be_of_something_else(what):
     assert "delivery_count" in wire.transfer().unknown
 
 
+def two_links_behind_a_gap() -> Wire:
+    """Of one of them a message was counted; then ids tell nothing, for both may have sent."""
+    wire = Wire().ready()
+    wire.say(CLIENT, Attach(name="other", handle=1, role=Role.RECEIVER))
+    wire.flow(CLIENT, 0, 10)
+    wire.transfer()
+    wire.observer.lost(BROKER)
+    assert "delivery_count" in wire.transfer().unknown
+    return wire
+
+
+def test_where_all_that_was_granted_must_be_used_up_the_count_is_known_again():
+    """No less than the receiver has heard of and what passed since, no more than it has granted."""
+    wire = two_links_behind_a_gap()
+    assert "delivery_count" in wire.flow(CLIENT, 9, 3).unknown
+    assert "delivery_count" in wire.transfer().unknown  # one may be on its way to the receiver
+    assert "link_credit" in wire.transfer().unknown
+    assert link(wire.transfer()) == (12, 0)
+    wire.flow(CLIENT, 12, 3)
+    assert link(wire.transfer()) == (13, 2)
+
+
+@pytest.mark.parametrize("what", ["lowered", "lost", "fewer"])
+def test_what_was_granted_tells_nothing_where_it_may_have_been_more(what):
+    """A limit that was lowered, or one that is missing; and where some credit may be left."""
+    wire = two_links_behind_a_gap()
+    wire.flow(CLIENT, 7, 2 if what == "lowered" else 4)
+    if what == "lost":
+        wire.observer.lost(CLIENT)
+    sent = [wire.transfer() for _ in range({"lowered": 2, "lost": 4, "fewer": 3}[what])]
+    assert all({"delivery_count", "link_credit"} <= set(one.unknown) for one in sent)
+
+
+def test_of_a_link_whose_handle_is_not_known_nothing_is_counted_out():
+    """Its messages pass under a handle that no attach explains."""
+    wire = Wire()
+    wire.begin()
+    wire.say(CLIENT, Attach(name="q", handle=0, role=Role.RECEIVER))
+    wire.observer.lost(BROKER)
+    wire.flow(CLIENT, 0, 2)
+    wire.transfer(5)
+    wire.transfer(5)
+    scope = wire.flow(CLIENT, 2, 0)
+    assert (scope.link, "delivery_count" in scope.unknown) == ("q", True)
+
+
 def test_a_transfer_that_may_be_a_later_part_makes_the_count_unknown_again():
     """With its id it may begin a message or go on with one whose first part was lost."""
     wire = Wire().ready()

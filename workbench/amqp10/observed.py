@@ -56,8 +56,9 @@ class ObservedLink:
             is known by its handle.
         contested: a flow has passed that may have changed the credit of this unpaired link.
         handle: by which the link is known; None where an attach of it was seen.
-        least: of a link that is known by its handle: its sender has counted that far at the least,
-            by what the receiver says to have, and what was sent since. None until it says so.
+        least: where the count is not known: its sender has counted that far at the least, by what
+            was known before, what the receiver says to have, and what was sent since.
+        furthest: the furthest delivery-limit that the receiver has set.
         agreed: how often the receiver has then named just that number, each time a further one;
             where that was the limit it counts twice.
         in_step: `last_delivery_id` is of the last delivery in `delivery_count`.
@@ -92,6 +93,7 @@ class ObservedLink:
     contested: bool = False
     handle: int | None = None
     least: int | None = None
+    furthest: int | None = None
     agreed: int = 0
     in_step: bool = False
     counted: tuple[int, int] | None = None
@@ -116,10 +118,8 @@ class ObservedLink:
     def forget_sender(self) -> None:
         """Frames of the sender were lost: its count is not known until it states it."""
         self.sender_whole = False
-        if self.handle is not None and self.delivery_count is not None:
-            self.least = self.delivery_count
         if self.delivery_count is not None:
-            self.counted = None
+            self.least, self.counted = self.delivery_count, None
             if self.in_step and self.last_delivery_id is not None and not self.draining:
                 self.counted = self.last_delivery_id, self.delivery_count
         self.in_step = False
@@ -171,8 +171,8 @@ class ObservedLink:
         elif self.least == delivery_count and before is not None and before[0] != delivery_count:
             self.agreed += 2 if serial.advanced(*before) == delivery_count else 1
             if not self.paired and self.agreed >= 2:
-                self.paired = self.credit_known = True
-                self.granted_at, self.granted = before
+                self.paired = True
+                self.grant(*before)
                 self.find_count()
 
     def begin_delivery(self) -> None:
@@ -193,10 +193,25 @@ class ObservedLink:
 
     def find_count(self) -> None:
         """The least that can have been sent is all that was granted, so it is what was sent."""
-        at, known = self.granted_at, self.paired and self.credit_known
-        if self.delivery_count is None and known and at is not None:
-            used_up = self.least == serial.advanced(at, self.granted)
+        limit = self.limit()
+        if self.delivery_count is None and self.paired and self.credit_known and limit is not None:
+            used_up = self.least == limit == self.furthest
             self.delivery_count = self.least if used_up else None
+
+    def limit(self) -> int | None:
+        """The delivery-limit by the receiver's last flow; None when not known [2.6.7]."""
+        at = self.initial_delivery_count if self.granted_at is None else self.granted_at
+        return None if at is None else serial.advanced(at, self.granted)
+
+    def grant(self, delivery_count: int | None, link_credit: int) -> None:
+        """The receiver says how far it has heard the sender count, and grants [2.6.7]."""
+        heard = None if self.sender_whole or self.delivery_count is not None else delivery_count
+        if heard is not None and (self.least is None or serial.signed(heard, self.least) > 0):
+            self.least = heard
+        self.granted, self.granted_at, self.credit_known = link_credit, delivery_count, True
+        limit = self.limit()
+        if limit is not None and (self.furthest is None or serial.signed(limit, self.furthest) > 0):
+            self.furthest = limit
 
     def ledger(self) -> tuple[Ledger, tuple[str, ...]]:
         """The counters that are known, and the names of those in scope that cannot be."""

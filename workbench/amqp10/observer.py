@@ -395,9 +395,7 @@ class ConnectionObserver:
 
     def _receiver_flow(self, link: ObservedLink, frame: Any) -> None:
         if frame.link_credit is not None:
-            link.granted, link.granted_at = frame.link_credit, frame.delivery_count
-            link.credit_known = True
-            link.find_count()
+            link.grant(frame.delivery_count, frame.link_credit)
         link.drain = bool(frame.drain)
         if frame.drain:
             link.draining, link.counted = True, None

@@ -87,8 +87,8 @@ def reckoned(row: Row, *, lost: bool) -> int | None:
     """The delivery-count right after a transfer, where none but the importer can tell it.
 
     Of a link that was attached before the capture no end has said how its count began. The importer
-    finds it out where the flows of both ends leave no choice; and behind octets that are missing,
-    where all delivery-ids must be of this link (`amqp10.observed`).
+    finds it out where the flows of both ends leave no choice; and behind octets that are missing
+    so, too, or where all delivery-ids must be of this link (`amqp10.observed`).
 
     Args:
         row: the row.

@@ -7,7 +7,7 @@ from random import Random
 from tempfile import TemporaryDirectory
 
 from tests.broker.rig import consuming
-from tests.capture.capture_builder import blocks
+from tests.capture.capture_builder import lost, written
 from workbench import presets
 from workbench.amqp10.messaging import Accepted
 from workbench.amqp10.performatives import Role
@@ -16,7 +16,6 @@ from workbench.scenarios import registry
 from workbench.scenarios.run import run
 
 CAPTURES = Path(__file__).resolve().parents[2] / "data" / "captures"
-PACKET = b"\x06\0\0\0"
 
 # The articles' runs in full are a matter for the benchmark. Where a queue has no leader for long, a
 # session of RabbitMQ puts a flow aside until the queue has answered the one before: then its own
@@ -170,21 +169,13 @@ def lossy():
 
 @cache
 def counted_again():
-    """Captures with packets lost, whose importer finds out by delivery-ids how many messages were.
-
-    The counters are the importer's.
-    """
+    """Captures with packets lost; the counters are what their importer finds out behind that."""
     found = []
     for name in ("b_consumer_credit", "a_publisher_grants", "e_large_message_split"):
         for seed in range(4):
-            chance = Random(seed)
-            kept = [
-                block for block in blocks(CAPTURES / f"rmq43_{name}.pcapng")
-                if block[:4] != PACKET or chance.random() > 0.05
-            ]  # fmt: skip
             with TemporaryDirectory() as folder:
-                place = Path(folder) / f"{name}.pcapng"
-                place.write_bytes(b"".join(kept))
+                capture = CAPTURES / f"rmq43_{name}.pcapng"
+                place = written(capture, lost, Random(seed), Path(folder) / f"{name}.pcapng")
                 rows = import_capture([place]).rows
             found += [dataclasses.replace(row, run=f"{name} lost {seed}") for row in rows]
     return found

@@ -37,6 +37,10 @@ Said = tuple[bool, WireItem]
 """A frame and whether the client sent it."""
 
 
+PACKET = b"\x06\0\0\0"
+"""With which a block of a packet begins."""
+
+
 def blocks(capture: Path) -> Iterator[bytes]:
     """The blocks of a pcapng capture of this machine's byte order, one after the other."""
     octets, place = capture.read_bytes(), 0
@@ -44,6 +48,20 @@ def blocks(capture: Path) -> Iterator[bytes]:
         length = int.from_bytes(octets[place + 4 : place + 8], "little")
         yield octets[place : place + length]
         place += length
+
+
+def lost(packets, chance):
+    """One in twenty is missing."""
+    return [one for one in packets if chance.random() > 0.05]
+
+
+def written(place, how, chance, to):
+    """The capture with its packets so disturbed."""
+    its = list(blocks(place))
+    packets = [block for block in its if block[:4] == PACKET]
+    begun, ended = its.index(packets[0]), its.index(packets[-1])
+    to.write_bytes(b"".join([*its[:begun], *how(packets, chance), *its[ended + 1 :]]))
+    return to
 
 
 @dataclass

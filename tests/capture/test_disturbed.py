@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.capture.capture_builder import blocks
+from tests.capture.capture_builder import PACKET, blocks, lost, written
 from workbench.capture.importer import CaptureError, import_capture
 from workbench.capture.packet import endpoint_text, segment_of
 from workbench.capture.pcap import CaptureReader
@@ -28,14 +28,9 @@ RUNS = {
     ],
 }  # fmt: skip
 """Of AMQP 0-10, of which there is no capture of a real broker: runs, exported."""
-PACKET = b"\x06\0\0\0"
 SEEDS = 3
 NEAR_US = 2_000
 """A packet that is lost may have begun a stall; the next one did soon after."""
-
-
-def lost(packets, chance):
-    return [one for one in packets if chance.random() > 0.05]
 
 
 def doubled(packets, chance):
@@ -72,15 +67,6 @@ def capture(request, tmp_path_factory):
         export(played.rows, place)
     whole = import_capture(place)
     return place, whole, broken(whole.rows), proved(story(whole.rows))
-
-
-def written(place, how, chance, to):
-    """The capture with its packets so disturbed."""
-    its = list(blocks(place))
-    packets = [block for block in its if block[:4] == PACKET]
-    begun, ended = its.index(packets[0]), its.index(packets[-1])
-    to.write_bytes(b"".join([*its[:begun], *how(packets, chance), *its[ended + 1 :]]))
-    return to
 
 
 def by_sender(result):

@@ -31,12 +31,11 @@ from .endpoint_view import (
     roster,
 )
 from .readings import (
-    allowed,
     begun_since,
     counter,
-    known,
     lost_places,
     room_of,
+    standing,
     stands,
     still_open,
 )
@@ -212,7 +211,8 @@ def watched(trace: DataFrame, chunks: Chunks) -> DataFrame:
         {"grant": F.col("s_grant"), "start": F.col("s_start")}, marks={"base": F.col("s_base")},
         count=F.col("sends"), key="skey",
     )  # fmt: skip
-    left = _known("now_grant", room_of("now_grant", "now_start", counter("now_base", F.col("n"))))
+    room = room_of("now_grant", "now_start", counter("now_base", F.col("n")))
+    left = standing("now", F.col("lost"), room)
     parts = [f"{of}_{name}" for of in ("s", "was", "now") for name in ("base", "grant", "start")]
     read = read.withColumns(
         {
@@ -306,7 +306,8 @@ def _with_counters(read: DataFrame) -> DataFrame:
     read = read.withColumn("middle", ~F.coalesce("state", F.lit(True)))
     begun = F.col("n") + still_open("state")
     grant, told = F.col("now_grant"), F.col("now_told")
-    left = _known("now_grant", room_of("now_grant", "now_start", counter("now_base", begun)))
+    room = room_of("now_grant", "now_start", counter("now_base", begun))
+    left = standing("now", F.col("lost"), room)
     attached = F.col("now_on").isNotNull() & stands(F.col("now_on"), F.col("lost.peer"))
     # The sender's own counter is not read from the wire, and nothing of it is missing.
     heard = told["it"]["inside"] | stands(told["it"]["seq"], F.col("lost.own"))
@@ -333,12 +334,6 @@ def _with_counters(read: DataFrame) -> DataFrame:
     )
     read = read.withColumn("knows", knows)
     return read.withColumn("none", F.when(F.col("knows") == UNKNOWN, told["it"]["none"]))
-
-
-def _known(grant: str, room: Column) -> Column:
-    """What may be sent, if nothing is missing of either end since it spoke last."""
-    lost = F.col("lost")
-    return allowed(grant, lost, known("now_base", lost, room))
 
 
 def session_edges(seen: DataFrame, chunks: Chunks) -> DataFrame:

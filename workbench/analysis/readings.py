@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
 __all__ = [
-    "SESSION", "allowed", "begun_since", "counter", "endings", "floored", "known", "links_read",
-    "lost_places", "merged", "receivers", "room_of", "senders", "sessions_read", "stands",
+    "SESSION", "begun_since", "counter", "endings", "floored", "links_read", "lost_places",
+    "merged", "receivers", "room_of", "senders", "sessions_read", "standing", "stands",
     "still_open",
 ]  # fmt: skip
 
@@ -166,11 +166,10 @@ def _limited(read: DataFrame, heard: Column) -> DataFrame:
             "count_last": counter("was_base", begun_before),
         }
     )
-    room = allowed("now_grant", lost, room_of("now_grant", "now_initial", F.col("count")))
+    room = standing("now", lost, room_of("now_grant", "now_initial", F.col("count")))
 
     def earlier(lost: Column) -> Column:
-        was = room_of("was_grant", "was_initial", count_last)
-        return allowed("was_grant", lost, known("was_base", lost, was))
+        return standing("was", lost, room_of("was_grant", "was_initial", count_last))
 
     room_before = earlier(lost)
     here, before = F.col("now_grant"), F.col("was_grant")
@@ -219,9 +218,10 @@ def known(base: str, lost: Column, value: Column) -> Column:
     return F.when(stands(F.col(base)["it"]["seq"], lost["own"]), value)
 
 
-def allowed(grant: str, lost: Column, value: Column) -> Column:
-    """What follows from its peer's latest word, if none of its octets are missing since."""
-    return F.when(stands(F.col(grant)["seq"], lost["peer"]), value)
+def standing(when: str, lost: Column, room: Column) -> Column:
+    """What may be sent, if nothing is missing of either end since its latest word."""
+    granted = stands(F.col(f"{when}_grant")["seq"], lost["peer"])
+    return known(f"{when}_base", lost, F.when(granted, room))
 
 
 def begun_since(mark: str, begun: Column) -> Column:

@@ -246,7 +246,7 @@ class ConnectionObserver:
         if link.sender_is_client is not from_client:
             link = self._claim_sender(session, link, frame.handle, from_client)
         another = frame.delivery_id not in (None, link.last_delivery_id)
-        first = link.open_delivery is False or (link.open_delivery is True and another)
+        first = link.open_delivery is False
         link.deliveries += another or not link.in_message
         if link.open_delivery is None and frame.delivery_id is not None:
             # A first transfer must carry its delivery-id and a later one may: which of the two

@@ -9,7 +9,6 @@ or what is known of waiting messages, may change.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from pyspark.sql import Window
@@ -19,28 +18,30 @@ from workbench.trace.schema import BROKER, CLIENT, FRAME_EVENTS, OBSERVED, OWN
 
 from . import serials
 from .chunks import UNIT, Chunks, unit
+from .counters import (
+    GRANTED,
+    begun,
+    begun_since,
+    counted,
+    limit,
+    link_word,
+    scanned,
+    session_word,
+    stands,
+    with_left,
+)
 from .endpoint_view import (
     VIEW,
     attaches,
     endpoint_view,
-    ends_message,
     is_frame,
-    needed,
+    lost_places,
     peer_of,
     reckoned,
     roster,
 )
-from .readings import (
-    begun_since,
-    counter,
-    lost_places,
-    room_of,
-    standing,
-    stands,
-    still_open,
-)
 from .schemas import LINK
-from .segmented_scan import alone, checkpointed, segmented_scan
+from .segmented_scan import alone, checkpointed
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -82,31 +83,20 @@ _FRAME = (
     "delivery_count", "link_credit", "available", "more", "aborted",
 )  # fmt: skip
 _LEDGER = ("available", "delivery_count", "link_credit")
-
-
-def _named(struct: str, names: Sequence[str]) -> list[tuple[str, str]]:
-    """Fields of a struct, each with the name of a column of its own.
-
-    Spark reads a struct whole, sixty columns, where it has to carry it past a join or `explode`.
-    """
-    return [(name, f"{struct}_{name}") for name in names]
-
-
-def _fields(struct: str, names: Sequence[str]) -> dict[str, Column]:
-    return {name: F.col(column) for name, column in _named(struct, names)}
+_WORD = ("op", "stated", "given")
 
 
 def _rows(trace: DataFrame) -> DataFrame:
     """What flow control lives on, as numbers; a column is null where its row says nothing."""
-    frame, ledger = _fields("frame", _FRAME), _fields("ledger", _LEDGER)
+    # Spark reads a struct whole, sixty columns, where it has to carry it past a join or `explode`.
     slim = trace.select(
         *_PLAIN,
-        *(F.col("frame")[name].alias(column) for name, column in _named("frame", _FRAME)),
-        *(F.col("ledger")[name].alias(column) for name, column in _named("ledger", _LEDGER)),
+        *(F.col("frame")[name].alias(name) for name in _FRAME),
+        *(F.col("ledger")[name].alias(f"ledger_{name}") for name in _LEDGER),
         reckoned().alias("reckoned"),
         attaches().alias("attaches"),
     )
-    available = F.when(F.col("ledger_source") == OWN, ledger["available"])
+    available = F.when(F.col("ledger_source") == OWN, F.col("ledger_available"))
     by_sender = peer_of(F.col("vantage")) == F.col("link_sender")
     gate = F.col("event").isin("block", "unblock") & (F.col("kind") == "unconfirmed")
     inner = (
@@ -119,69 +109,37 @@ def _rows(trace: DataFrame) -> DataFrame:
     rows = slim.where(F.col("connection").isNotNull() & (framed | inner))
     told = F.col("kind") != "transfer"  # of transfers the sender's rows are enough
     rows = endpoint_view(rows, trace, told, inner).where("session is not null")
+    mine = F.col("link").isNotNull() & (F.col("link_sender") == F.col(VIEW))
     rows = rows.withColumns(
         {
             "lost": lost_places(F.col(VIEW)),
-            "reckoned": needed(),
             "skey": session_key(VIEW),
-            "lkey": F.when(
-                F.col("link").isNotNull() & (F.col("link_sender") == F.col(VIEW)),
-                F.xxhash64(*LINK),
-            ),
+            "lkey": F.when(mine, F.xxhash64(*LINK)),
             "what": F.when(F.col("is_frame"), F.col("kind")).otherwise(""),
         }
     )
-    said, heard = F.col("said") & F.col("is_frame"), ~F.col("said") & F.col("is_frame")
-    flow, attach, begin = (F.col("what") == name for name in ("flow", "attach", "begin"))
-    mine, nothing = F.col("lkey").isNotNull(), F.lit(None).cast("long")
-    sends = said & (F.col("what") == "transfer")
-    last = ends_message(frame["more"], frame["aborted"])
-    window = frame["incoming_window"]
-    word = F.when(
-        (window == 0) & (F.col(VIEW) == CLIENT),
-        F.when(F.col("event") == OBSERVED, F.lit(SURE).cast("long")).otherwise(F.col("seq")),
-    )
-
-    def said_to_be(number: Column) -> Column:
-        return F.struct("seq", number.alias("value"))
-
-    initial = frame["initial_delivery_count"]
-    stated = F.when(said & flow, frame["available"])
-    inside = available.isNotNull() & F.when(F.col("is_frame"), F.col("own")).otherwise(by_sender)
+    said, what, mine = F.col("said"), F.col("what"), F.col("lkey").isNotNull()
+    window = F.col("incoming_window")
+    by_alarm = F.when(F.col("event") == OBSERVED, F.lit(SURE).cast("long")).otherwise(F.col("seq"))
+    shut = (window == 0) & (F.col(VIEW) == CLIENT)
+    sends = said & (what == "transfer")
+    stated = F.when(said & (what == "flow"), F.col("available"))
+    own = F.when(F.col("is_frame"), F.col("own")).otherwise(by_sender)
+    of_session, of_link = session_word(what, said), link_word(what, said)
     return rows.select(
         F.xxhash64("run").alias("run"), unit().alias(UNIT), "seq", "t_us", "frame_id", "skey",
         "lkey", "lost", sends.alias("sends"),
-        F.when(said & begin, F.struct(frame["next_outgoing_id"].alias("value"))).alias("s_start"),
+        *(of_session[name].alias(f"s_{name}") for name in _WORD),
+        *(F.when(mine, of_link[name]).alias(f"l_{name}") for name in _WORD),
         F.when(
-            said & (begin | (flow & frame["next_outgoing_id"].isNotNull())),
-            said_to_be(frame["next_outgoing_id"]),
-        ).alias("s_base"),
-        F.when(
-            heard & (begin | flow) & window.isNotNull(),
-            F.struct("seq", frame["next_incoming_id"].alias("at"), window.alias("more"),
-                     word.alias("word")),
-        ).alias("s_grant"),
-        (mine & sends & last).alias("ends"),
-        F.when(mine & sends, last).alias("l_state"),
-        F.when(mine & said & attach, F.struct(initial.alias("value"))).alias("l_start"),
-        F.when(mine & said & attach, said_to_be(initial)).when(
-            mine & said & flow & frame["delivery_count"].isNotNull(),
-            said_to_be(frame["delivery_count"]),
-        ).when(
-            mine & said & F.col("reckoned").isNotNull(), said_to_be(F.col("reckoned"))
-        ).alias("l_base"),
-        F.when(
-            mine & heard & flow & frame["link_credit"].isNotNull(),
-            F.struct(
-                "seq", frame["delivery_count"].alias("at"), frame["link_credit"].alias("more")
-            ),
-        ).alias("l_grant"),
-        F.when(mine & attach & F.col("attaches"), F.col("seq")).alias("l_on"),
+            ~said & what.isin("begin", "flow") & window.isNotNull(),
+            F.struct(F.when(shut, by_alarm).alias("word")),
+        ).alias("s_word"),
         F.when(mine & sends, F.col("t_us")).alias("l_us"),
         F.when(
-            mine & inside,
+            mine & own & available.isNotNull(),
             F.struct("seq", F.lit(True).alias("inside"), available.alias("number"),
-                     nothing.alias("none")),
+                     F.lit(None).cast("long").alias("none")),
         ).when(
             mine & stated.isNotNull(),
             F.struct("seq", F.lit(False).alias("inside"), stated.alias("number"),
@@ -190,10 +148,10 @@ def _rows(trace: DataFrame) -> DataFrame:
         F.when(
             ~F.col("is_frame") & gate,
             F.struct((F.col("event") == "block").alias("on"), "seq",
-                     serials.steps(ledger["delivery_count"], -ledger["link_credit"])
+                     serials.steps(F.col("ledger_delivery_count"), -F.col("ledger_link_credit"))
                      .alias("limit")),
         ).alias("gate"),
-        (mine & (F.col("what") == "detach")).alias("gone"),
+        (mine & (what == "detach")).alias("gone"),
     )  # fmt: skip
 
 
@@ -206,21 +164,21 @@ def watched(trace: DataFrame, chunks: Chunks) -> DataFrame:
         (the window is known).
     """
     rows = _rows(trace)
-    read = segmented_scan(
-        checkpointed(rows) if chunks.whole else rows, chunks,
-        {"grant": F.col("s_grant"), "start": F.col("s_start")}, marks={"base": F.col("s_base")},
-        count=F.col("sends"), key="skey",
+    read = counted(
+        checkpointed(rows) if chunks.whole else rows, chunks, links=False,
+        lasts={"word": F.col("s_word")}, of="s_", key="skey",
     )  # fmt: skip
-    room = room_of("now_grant", "now_start", counter("now_base", F.col("n")))
-    left = standing("now", F.col("lost"), room)
-    parts = [f"{of}_{name}" for of in ("s", "was", "now") for name in ("base", "grant", "start")]
-    read = read.withColumns(
-        {
-            "closed": F.coalesce(left <= 0, F.lit(False)),
-            "word": F.col("now_grant")["word"],
-            "sure": left.isNotNull(),
-        }
-    ).drop("n", *parts)
+    read = (
+        with_left(read)
+        .withColumns(
+            {
+                "closed": F.coalesce(F.col("left") == 0, F.lit(False)),
+                "word": F.col("now_word")["word"],
+                "sure": F.col("left").isNotNull(),
+            }
+        )
+        .drop("count", "left", *scanned("word"), *(f"s_{name}" for name in (*_WORD, "word")))
+    )
     if chunks.deal:
         read = checkpointed(read)  # two things are asked of it
     shut = F.struct("closed", F.col("word").isNotNull())
@@ -248,13 +206,10 @@ def turns(seen: DataFrame, chunks: Chunks, prompt_us: int) -> DataFrame:
         alone("skey", chunks).rowsBetween(Window.unboundedPreceding, 0)
     )
     rows = seen.withColumn("edge", edge).where("lkey is not null")
-    rows = rows.withColumns(
-        {"told": F.col("l_told.inside"), "granted": F.col("l_grant").isNotNull()}
-    )
-    read = segmented_scan(
-        rows, chunks, {name: F.col(f"l_{name}") for name in ("start", "grant", "on", "us")},
-        marks={name: F.col(f"l_{name}") for name in ("base", "told")},
-        count=F.col("ends"), state=F.col("l_state"), key="lkey",
+    rows = rows.withColumns({"told": F.col("l_told.inside"), "granted": F.col("l_op") == GRANTED})
+    read = counted(
+        rows, chunks, links=True, lasts={"us": F.col("l_us")}, marks={"told": F.col("l_told")},
+        of="l_", key="lkey",
     )  # fmt: skip
     read = _with_counters(read)
     place = alone("lkey", chunks)
@@ -303,27 +258,21 @@ def turns(seen: DataFrame, chunks: Chunks, prompt_us: int) -> DataFrame:
 
 def _with_counters(read: DataFrame) -> DataFrame:
     """What a link's sender may send, and what is known of its messages, after each row."""
-    read = read.withColumn("middle", ~F.coalesce("state", F.lit(True)))
-    begun = F.col("n") + still_open("state")
-    grant, told = F.col("now_grant"), F.col("now_told")
-    room = room_of("now_grant", "now_start", counter("now_base", begun))
-    left = standing("now", F.col("lost"), room)
-    attached = F.col("now_on").isNotNull() & stands(F.col("now_on"), F.col("lost.peer"))
+    read = with_left(read).withColumns(
+        {"middle": ~F.coalesce("state", F.lit(True)), "begun": begun()}
+    )
+    told = F.col("now_told")
     # The sender's own counter is not read from the wire, and nothing of it is missing.
     heard = told["it"]["inside"] | stands(told["it"]["seq"], F.col("lost.own"))
     told = F.when(heard, told)
-    at = F.coalesce(grant["at"], F.col("now_start")["value"])
     inside, number = told["it"]["inside"], told["it"]["number"]
     read = read.withColumns(
         {
-            "begun": begun,
-            "zero": ~F.col("middle")
-            & F.when(grant.isNull(), attached).otherwise(F.coalesce(left <= 0, F.lit(False))),
-            "credit_sure": F.col("middle")
-            | F.when(grant.isNull(), attached).otherwise(left.isNotNull()),
-            "limit": serials.add(at, grant["more"]),
+            "zero": ~F.col("middle") & F.coalesce(F.col("left") == 0, F.lit(False)),
+            "credit_sure": F.col("middle") | F.col("left").isNotNull(),
+            "limit": limit(),
             "waiting": F.when(inside, number)
-            .when(told.isNotNull(), F.greatest(number - begun_since("now_told", begun), F.lit(0)))
+            .when(told.isNotNull(), F.greatest(number - begun_since(told), F.lit(0)))
             .otherwise(0),
         }
     )

@@ -6,7 +6,7 @@ once, a drain moves the count, an attach begins anew, and what happened before t
 not known until an end states it. In a trace of both ends each row tells the counters of the end
 that logged it; in a capture, the sender's entitlement at the place where it was made.
 
-One shuffle: rows go to tasks by chunk of the trace, never by link (`chunks`, `counting`).
+One shuffle: rows go to tasks by chunk of the trace, never by link (`chunks`, `counters`).
 """
 
 from __future__ import annotations
@@ -17,8 +17,7 @@ from pyspark.sql import functions as F
 
 from .chunks import Chunks
 from .compose import question
-from .counting import counted
-from .links import link_names, link_rows
+from .links import with_counters
 from .schemas import CREDIT
 
 if TYPE_CHECKING:
@@ -30,8 +29,7 @@ __all__ = ["credit"]
 @question(CREDIT)
 def credit(trace: DataFrame, chunks: Chunks) -> DataFrame:
     """Gives one row for every frame that concerns a link."""
-    rows = link_rows(trace, {"frame_id": F.col("frame_id")})
-    return counted(rows, link_names(trace), chunks).withColumns(
+    return with_counters(trace, {"frame_id": F.col("frame_id")}, chunks).withColumns(
         {
             "delivery_count": F.col("count"),
             "link_credit": F.col("left"),

@@ -27,7 +27,7 @@ from workbench.trace.schema import (
     SENT,
 )
 
-from .lost import NEVER, gaps, lost_of, with_lost
+from .lost import gaps, lost_of, with_lost
 from .schemas import LINK
 from .segmented_scan import checkpointed
 
@@ -45,7 +45,7 @@ __all__ = [
     "is_frame",
     "is_named",
     "losses",
-    "needed",
+    "lost_places",
     "of_a_link",
     "once",
     "other",
@@ -108,15 +108,6 @@ def reckoned() -> Column:
     return F.when((F.col("kind") == "transfer") & observed, F.col("ledger")["delivery_count"])
 
 
-def needed() -> Column:
-    """Of rows with `reckoned`: that, where none but the importer can tell the count.
-
-    See `folds.vantage.reckoned`.
-    """
-    lost = lost_of(F.col("link_sender")) > NEVER
-    return F.when(F.col("attach_no").isNull() | lost, F.col("reckoned"))
-
-
 def attaches() -> Column:
     """An attach before which the receiver can have granted nothing.
 
@@ -124,6 +115,15 @@ def attaches() -> Column:
     """
     unknown = F.coalesce(F.array_contains("unknown", "link_credit"), F.lit(False))
     return (F.col("kind") == "attach") & ~unknown
+
+
+def lost_places(sender: Column) -> Column:
+    """The last places before the row where octets are missing, of the sender and of its peer.
+
+    Null where none are: of most traces, and every step copies the whole row.
+    """
+    places = F.struct(lost_of(sender).alias("own"), lost_of(other(sender)).alias("peer"))
+    return F.when(F.greatest("lost_client", "lost_broker").isNotNull(), places)
 
 
 def stray() -> Column:
@@ -141,26 +141,21 @@ def roster(trace: DataFrame) -> DataFrame:
     """A row for each link, for each unnamed one, and for the rows of no link in each session.
 
     Returns:
-        `LINK`, `of_a_link`, `handle` (of an unnamed link), and of these rows: `client` and `broker`
-        (its protocol header is there), `has_client`, `has_broker`, `has_observed` (whose log the
-        frames on a connection are from; null if none is), of each of `LINKLESS` whether some are of
-        it, `alarm` and `lost` (seq of the first alarm, and of the first place where octets are
-        missing) and `last_us`.
+        `LINK`, `of_a_link`, `handle` (of an unnamed link), and of these rows: `has_client`,
+        `has_broker`, `has_observed` (whose log the frames on a connection are from; null if none
+        is), of each of `LINKLESS` whether some are of it, `alarm` and `lost` (seq of the first
+        alarm, and of the first place where octets are missing) and `last_us`.
     """
     # In one piece, for it is small: what is asked of it then needs no shuffle.
     return checkpointed(_scanned(trace).coalesce(1))
 
 
 def _scanned(trace: DataFrame) -> DataFrame:
-    header, there = F.col("kind") == "protocol-header", F.coalesce(of_a_link(), F.lit(False))
+    there = F.coalesce(of_a_link(), F.lit(False))
     frame = is_frame(AMQP_1_0, *LINKLESS) & F.col("connection").isNotNull()
     return trace.groupBy(
         *LINK, there.alias("of_a_link"), F.when(there, stray()).alias("handle")
     ).agg(
-        *(
-            F.max(F.coalesce(header & (F.col("from_peer") == peer), F.lit(False))).alias(peer)
-            for peer in (CLIENT, BROKER)
-        ),
         *(
             F.max(F.when(frame, F.coalesce(_logger() == peer, F.lit(False)))).alias(f"has_{peer}")
             for peer in (CLIENT, BROKER)
@@ -266,7 +261,7 @@ def seen(trace: DataFrame) -> DataFrame:
         `endpoint_view` adds.
     """
     rows = endpoint_view(_frames(trace), trace).drop("is_frame")
-    return checkpointed(rows.withColumn("reckoned", needed()))
+    return checkpointed(rows)
 
 
 def _frames(trace: DataFrame) -> DataFrame:

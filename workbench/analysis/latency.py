@@ -88,7 +88,7 @@ def _answers_to_flows(read: DataFrame, chunks: Chunks) -> DataFrame:
     """Each drain and each echo with the time to the sender's next flow; null if none came."""
     flow, user = F.col("kind") == "flow", F.col("by_sender")
     asks = flow & ~user & F.col("link_credit").isNotNull()
-    drains = F.col("drain") & ~F.coalesce("was_grant.drain", F.lit(False))
+    drains = F.col("drain") & ~F.coalesce("was_drain", F.lit(False))
     measures = F.filter(
         F.array(F.when(asks & drains, "drain"), F.when(asks & F.col("echo"), "echo")),
         lambda one: one.isNotNull(),

@@ -16,18 +16,30 @@ from pyspark.sql import functions as F
 
 from . import serials
 from .chunks import Chunks
-from .endpoint_view import VIEW, ends_message, other
-from .lost import lost_of
+from .counters import (
+    GRANTED,
+    MOVED,
+    OPENED,
+    TRANSFERRED,
+    begun,
+    counted,
+    counter,
+    left,
+    link_word,
+    room,
+    scanned,
+    session_word,
+    unspoken,
+)
+from .endpoint_view import VIEW, is_named, lost_places
 from .schemas import LINK
-from .segmented_scan import checkpointed, segmented_scan
+from .segmented_scan import checkpointed
 
 if TYPE_CHECKING:
-    from pyspark.sql import Column, DataFrame
+    from pyspark.sql import DataFrame
 
 __all__ = [
-    "SESSION", "begun_since", "counter", "endings", "floored", "links_read", "lost_places",
-    "merged", "receivers", "room_of", "senders", "sessions_read", "standing", "stands",
-    "still_open",
+    "SESSION", "endings", "links_read", "merged", "receivers", "senders", "sessions_read",
 ]  # fmt: skip
 
 SESSION = ("run", "connection", "session", VIEW)
@@ -53,62 +65,28 @@ def links_read(rows: DataFrame, chunks: Chunks) -> DataFrame:
         chunks: how they are cut.
 
     Returns:
-        The rows with `key` (link and view), `by_sender`, `begins` and `ends` (of a message),
-        `number` (messages begun so far) and what `_limited` adds; `was_grant` is the flow of the
-        receiver before.
+        The rows with `key` (link and view), `by_sender`, `sends` (a transfer), `begins` and `ends`
+        (of a message), `number` (messages begun so far), `first` (its receiver has granted nothing
+        yet), `was_drain` (the receiver's flow before asked for a drain) and what `_limited` adds.
     """
-    flow, attach = F.col("kind") == "flow", F.col("kind") == "attach"
     by_sender = F.coalesce(F.col("from_peer") == F.col("link_sender"), F.lit(False))
-    sends = by_sender & (F.col("kind") == "transfer") & F.col("session").isNotNull()
-    last = ends_message(F.col("more"), F.col("aborted"))
-    named = rows.where(F.col("link").isNotNull() & F.col("link_sender").isNotNull()).withColumns(
-        {"key": F.xxhash64(*LINK, VIEW), "by_sender": by_sender, "sends": sends,
-         "ends": sends & last}
+    named = rows.where(is_named()).withColumns(
+        {"key": F.xxhash64(*LINK, VIEW), "by_sender": by_sender,
+         "lost": lost_places(F.col("link_sender"))}
     )  # fmt: skip
-    user = F.col("by_sender")
-    heard = ~user & flow & F.col("link_credit").isNotNull()
-    initial = F.when(user & attach, _told("initial_delivery_count"))
-    base = initial.when(
-        user & flow & F.col("delivery_count").isNotNull(), _told("delivery_count")
-    ).when(user & F.col("reckoned").isNotNull(), _told("reckoned"))
-    grant = F.struct(
-        "seq",
-        _number("delivery_count", "at"),
-        _number("link_credit", "more"),
-        F.coalesce("drain", F.lit(False)).alias("drain"),
-    )
-    named = named.withColumn("lost", lost_places(F.col("link_sender")))
-    read = segmented_scan(
-        named, chunks,
-        {"grant": F.when(heard, grant), "initial": initial, "lost": F.col("lost"),
-         "attach": F.when(F.col("attaches"), F.col("seq"))},
-        marks={"base": base},
-        count=F.col("ends"), state=F.when(F.col("sends"), F.col("ends")),
-    )  # fmt: skip
-    read = _limited(read, heard)
-
-    def credit(name: str, when: str, lost: Column) -> Column:
-        """Before the first grant, of a link whose attach was seen, there is none."""
-        attach = F.col(f"{when}_attach")
-        attached = attach.isNotNull() & stands(attach, lost["peer"])
-        return F.when(F.col(f"{when}_grant").isNull() & attached, F.lit(0).cast("long")).otherwise(
-            F.col(name)
-        )
-
-    return checkpointed(
-        read.withColumns(
-            {
-                "begins": F.col("sends") & F.coalesce("state_before", F.lit(True)),
-                "number": F.col("n") + still_open("state"),
-                "left": credit("left", "now", F.col("lost")),
-                "left_before": credit("left_before", "was", F.col("lost")),
-                "left_last": credit("left_last", "was", F.col("was_lost")),
-            }
-        ).drop(
-            "now_grant", "now_attach", "was_attach", "state", "state_before", "n", "lost",
-            "was_lost", "now_lost",
-        )
-    )  # fmt: skip
+    named = named.withColumns(link_word(F.col("kind"), F.col("by_sender")))
+    op = F.col("op")
+    drain = F.when(op == GRANTED, F.coalesce("drain", F.lit(False)))
+    remembered = {"lost": F.col("lost"), "drain": drain}
+    read = _limited(counted(named, chunks, links=True, lasts=remembered))
+    sends = op.isin(TRANSFERRED, OPENED)
+    told = {
+        "sends": sends,
+        "begins": sends & F.coalesce("state_before", F.lit(True)),
+        "ends": op == TRANSFERRED,
+        "number": begun(),
+    }
+    return checkpointed(read.withColumns(told).drop(*_SCANNED, "now_drain"))
 
 
 def sessions_read(rows: DataFrame, chunks: Chunks) -> DataFrame:
@@ -121,26 +99,18 @@ def sessions_read(rows: DataFrame, chunks: Chunks) -> DataFrame:
     Returns:
         The rows with `key` (session and view), `sends` and what `_limited` adds.
     """
-    said, begin, flow = F.col("said"), F.col("kind") == "begin", F.col("kind") == "flow"
     named = rows.where(F.col("session").isNotNull()).withColumns(
-        {"key": F.xxhash64(*SESSION), "sends": said & (F.col("kind") == "transfer")}
-    )
-    heard = ~said & (begin | flow) & F.col("incoming_window").isNotNull()
-    start = F.when(said & begin, _told("next_outgoing_id"))
-    base = start.when(
-        said & flow & F.col("next_outgoing_id").isNotNull(), _told("next_outgoing_id")
-    )
-    grant = F.struct("seq", _number("next_incoming_id", "at"), _number("incoming_window", "more"))
-    named = named.withColumn("lost", lost_places(F.col(VIEW)))
-    read = segmented_scan(
-        named, chunks, {"grant": F.when(heard, grant), "initial": start, "lost": F.col("lost")},
-        marks={"base": base}, count=F.col("sends"),
+        {"key": F.xxhash64(*SESSION), "lost": lost_places(F.col(VIEW)),
+         **session_word(F.col("kind"), F.col("said"))}
     )  # fmt: skip
-    read = _limited(read, heard)
-    return checkpointed(read.drop("now_grant", "was_grant", "n", "lost", "was_lost", "now_lost"))
+    read = _limited(counted(named, chunks, links=False, lasts={"lost": F.col("lost")}))
+    return checkpointed(read.withColumn("sends", F.col("op") == MOVED).drop(*_SCANNED))
 
 
-def _limited(read: DataFrame, heard: Column) -> DataFrame:
+_SCANNED = ("op", "stated", "given", "lost", *scanned("lost"))
+
+
+def _limited(read: DataFrame) -> DataFrame:
     """Adds what follows from the counts and the latest grant.
 
     Columns: `count` and `count_before` (D or N), `left`, `left_before` and `left_last` (credit or
@@ -150,30 +120,17 @@ def _limited(read: DataFrame, heard: Column) -> DataFrame:
     grant; null where either limit is unknown), `limited` (the row grants, and its limit is known),
     `started` (the number with which the sender began was seen). What is not known is null.
     """
-    # Right before the row, the sum is without what the row itself adds.
-    if "ends" in read.columns:
-        n_before = F.col("n") - F.col("ends").cast("long")
-        begun, begun_before = (
-            F.col("n") + still_open("state"),
-            n_before + still_open("state_before"),
-        )
-    else:
-        begun, begun_before = F.col("n"), F.col("n") - F.col("sends").cast("long")
-    lost, count_last = F.col("lost"), F.col("count_last")
+    heard, lost, was_lost = F.col("op") == GRANTED, F.col("lost"), F.col("was_lost")
     read = read.withColumns(
         {
-            "count": known("now_base", lost, counter("now_base", begun)),
-            "count_last": counter("was_base", begun_before),
+            "count": counter(lost),
+            "count_before": counter(lost, "was"),
+            "count_last": counter(was_lost, "was"),
         }
     )
-    room = standing("now", lost, room_of("now_grant", "now_initial", F.col("count")))
-
-    def earlier(lost: Column) -> Column:
-        return standing("was", lost, room_of("was_grant", "was_initial", count_last))
-
-    room_before = earlier(lost)
+    room_before = room(F.col("count_before"), lost, "was")
     here, before = F.col("now_grant"), F.col("was_grant")
-    started = F.col("was_initial.value")
+    started = F.col("was_start.number")
     base, base_before = F.coalesce(here["at"], started), F.coalesce(before["at"], started)
     ahead = serials.used(before["more"], base_before, base)
     moved = here["more"] - before["more"] + ahead
@@ -186,69 +143,17 @@ def _limited(read: DataFrame, heard: Column) -> DataFrame:
     )
     return read.withColumns(
         {
-            "count_before": known("was_base", lost, count_last),
-            "left": floored(room),
-            "left_before": floored(room_before),
-            "left_last": floored(earlier(F.col("was_lost"))),
+            "left": left(F.col("count"), lost),
+            "left_before": left(F.col("count_before"), lost, "was"),
+            "left_last": left(F.col("count_last"), was_lost, "was"),
             "over": F.when(room_before <= 0, 1 - room_before),
             "raises": F.coalesce(heard & raises, F.lit(False)),
             "moved": F.when(heard, moved),
             "limited": heard & base.isNotNull(),
             "started": started.isNotNull(),
+            "first": unspoken(lost, "was"),
         }
-    ).drop("now_base", "was_base", "now_initial", "was_initial", "count_last")
-
-
-def lost_places(sender: Column) -> Column:
-    """The last places before the row where octets are missing, of the sender and of its peer.
-
-    Null where none are: of most traces, and every step copies the whole row.
-    """
-    places = F.struct(lost_of(sender).alias("own"), lost_of(other(sender)).alias("peer"))
-    return F.when(F.greatest("lost_client", "lost_broker").isNotNull(), places)
-
-
-def stands(told_seq: Column, lost_seq: Column) -> Column:
-    """What was told in a row still counts: nothing is missing since of who told it."""
-    return lost_seq.isNull() | (told_seq > lost_seq)
-
-
-def known(base: str, lost: Column, value: Column) -> Column:
-    """What follows from the sender's latest word, if none of its octets are missing since."""
-    return F.when(stands(F.col(base)["it"]["seq"], lost["own"]), value)
-
-
-def standing(when: str, lost: Column, room: Column) -> Column:
-    """What may be sent, if nothing is missing of either end since its latest word."""
-    granted = stands(F.col(f"{when}_grant")["seq"], lost["peer"])
-    return known(f"{when}_base", lost, F.when(granted, room))
-
-
-def begun_since(mark: str, begun: Column) -> Column:
-    """Messages, or frames, begun since a mark of a scan; one may have been in the middle then."""
-    return begun - F.col(mark)["n"] - still_open(F.col(mark)["state"])
-
-
-def counter(base: str, begun: Column) -> Column:
-    """The counter: what was stated, and the messages or frames begun since."""
-    return serials.add(F.col(base)["it"]["value"], begun_since(base, begun))
-
-
-def still_open(ended: str | Column) -> Column:
-    """1 in the middle of a message: it is counted, and its end has not come yet."""
-    return (~F.coalesce(ended, F.lit(True))).cast("long")
-
-
-def room_of(grant: str, initial: str, count: Column) -> Column:
-    """How many more may be sent; below 0, by how many it is overrun."""
-    at = F.coalesce(F.col(grant)["at"], F.col(initial)["value"])
-    more = F.col(grant)["more"]
-    return more - serials.used(more, at, count)
-
-
-def floored(room: Column) -> Column:
-    """A credit or window, 0 to 2^32 - 1; null if it is not known."""
-    return F.when(room.isNotNull(), F.least(F.greatest(room, F.lit(0)), F.lit(serials.LARGEST)))
+    ).drop("count_last")
 
 
 def endings(rows: DataFrame, keys: Sequence[str]) -> DataFrame:
@@ -302,11 +207,3 @@ def merged(parts: Sequence[DataFrame], keys: Sequence[str]) -> DataFrame:
     return every.groupBy(*keys).agg(
         *(F.max(name).alias(name) for name in names if name not in keys)
     )
-
-
-def _told(name: str) -> Column:
-    return F.struct("seq", _number(name, "value"))
-
-
-def _number(name: str, alias: str) -> Column:
-    return F.col(name).cast("long").alias(alias)

@@ -12,9 +12,8 @@ from pyspark.sql import functions as F
 from .channels import content
 from .chunks import Chunks
 from .compose import question
-from .counting import counted
 from .endpoint_view import ends_message, seen, spoken
-from .links import by_user, link_names, link_rows
+from .links import SENDER, by_user, with_counters
 from .readings import links_read, sessions_read
 from .schemas import LINK, SUMMARY
 from .segmented_scan import checkpointed, segmented_scan
@@ -39,8 +38,8 @@ def summary(trace: DataFrame, chunks: Chunks) -> DataFrame:
     last = ends_message(F.col("frame.more"), F.col("frame.aborted"))
     ends = F.when((F.col("kind") == "transfer") & by_user(), last)
     told = {"t_us": F.col("t_us"), "ends": ends}
-    rows = counted(link_rows(trace, told), link_names(trace), chunks)
-    rows = rows.where((F.col("end") == "sender") & F.col("link").isNotNull())
+    rows = with_counters(trace, told, chunks)
+    rows = rows.where((F.col("end") == SENDER) & F.col("link").isNotNull())
     rows = rows.withColumn("key", F.xxhash64(*LINK))
     remembered = {"row": F.struct("t_us", "left"), "ends": F.col("ends")}
     rows = segmented_scan(rows, chunks, remembered)

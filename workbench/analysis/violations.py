@@ -87,8 +87,11 @@ def beyond_credit(links: DataFrame, chunks: Chunks) -> DataFrame:
     """Of the answer the messages that begin without credit, from what `links_read` gives."""
     # RabbitMQ puts a flow aside while its queue has not answered the one before.
     heeds = F.col("own") & (F.col(VIEW) == CLIENT)
-    links = _before_flow(senders(links))
-    return _beyond(links, F.col("begins"), heeds, BEYOND_CREDIT, chunks)
+    # Before the receiver's first flow a link that was attached has credit 0: nothing may go.
+    over = F.coalesce("over", F.when(F.col("first"), F.col("number")))
+    return _beyond(
+        senders(links).withColumn("over", over), F.col("begins"), heeds, BEYOND_CREDIT, chunks
+    )
 
 
 def beyond_window(sessions: DataFrame, chunks: Chunks) -> DataFrame:
@@ -110,12 +113,6 @@ def _breach(
         F.expr(f"cast({by} as long) as by"),
         (F.lit(True) if certain is None else certain).alias("certain"),
     )  # fmt: skip
-
-
-def _before_flow(links: DataFrame) -> DataFrame:
-    """Before the receiver's first flow a link that was attached has credit 0: nothing may go."""
-    unspoken = F.col("was_grant").isNull() & (F.col("left_before") == 0)
-    return links.withColumn("over", F.coalesce("over", F.when(unspoken, F.col("number"))))
 
 
 def _beyond(read: DataFrame, sends: Column, heeds: Column, what: str, chunks: Chunks) -> DataFrame:

@@ -10,9 +10,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from workbench import serial
-from workbench.trace.schema import Row, other_peer
+from workbench.trace.schema import RECEIVED, Row, other_peer
 
-from .vantage import End, LinkKey, attaches, link_key, lost_by, reckoned, value
+from .vantage import End, LinkKey, attaches, link_key, lost_by, told_by_importer, value
 
 _Session = int | None
 NOTHING = 0, 0
@@ -39,7 +39,9 @@ class Limit:
         self._at: int | None = None
         self._upper: int | None = None
         self._furthest: int | None = None
+        self._more = 0  # by how many the peer's latest word goes beyond its base
         self._early: int | None = None  # a grant that counts from a start not seen yet
+        self._claim: int | None = None  # the limit by the sender's own word
         self._huge: tuple[int, int, int] | None = None  # a grant of half a circle: number, place
         self._lost = NOTHING  # before its latest row
         self._lapsed = False  # of the peer something is missing since it last allowed anything
@@ -74,11 +76,13 @@ class Limit:
             self.forget()
         if lost[1] > heard:
             self._lapsed = True
+        if lost != (said, heard):
+            self._claim = None
         return lost[1] > heard
 
     def allow(self, base: int | None, more: int) -> bool:
         """The peer allows so many beyond `base`, or the start; tells if that raises the limit."""
-        first, self.spoken, self._lapsed = not self.spoken, True, False
+        first, self.spoken, self._lapsed, self._more = not self.spoken, True, False, more
         before, early = self._upper, self._early
         if base is None:
             base = self.started
@@ -89,6 +93,10 @@ class Limit:
         assert self._upper is not None
         return more > 0 if first or before is None else self._upper > before
 
+    def claim(self, more: int) -> None:
+        """The sender tells what it has left: the best word where what was allowed is not known."""
+        self._claim = None if self._at is None else self._at + more
+
     def step(self) -> None:
         """The sender sends one."""
         if self.count is not None and self._at is not None:
@@ -97,10 +105,17 @@ class Limit:
 
     @property
     def left(self) -> int | None:
-        """How many more; None if that is not known."""
-        if self._at is None or self._upper is None or self._lapsed:
-            return None
-        room = self._upper - self._at
+        """How many more; None if that is not known.
+
+        A limit of 0 is 0 whatever the count is, and what was allowed before the sender has begun is
+        what it will begin with.
+        """
+        told = self.spoken and not self._lapsed
+        upper = self._upper if told else self._claim
+        if self._at is None or upper is None:
+            begins_with = self._early is not None and self.started is None and not self._lost[0]
+            return self._more if told and (self._more == 0 or begins_with) else None
+        room = upper - self._at
         if room > serial.MAX:  # numbers a whole circle apart are the same number
             room -= serial.MODULUS
         return min(max(0, room), serial.MAX)
@@ -152,6 +167,20 @@ class Limit:
         return place
 
 
+def _count(link: LinkState, row: Row, *, lost: bool) -> None:
+    """A delivery counts once, at its first transfer [2.6.7]."""
+    if told_by_importer(row, lost=lost):
+        number = (row.ledger or {}).get("delivery_count")
+        if number is None:
+            link.limit.forget()
+        else:
+            link.limit.state(number)
+    elif link.in_message is None:  # the first there is may be of a message that began before
+        link.limit.forget()
+    elif not link.in_message:
+        link.limit.step()
+
+
 def _beyond(at: int | None, upper: int | None) -> int | None:
     if at is None or upper is None or at < upper:
         return None
@@ -165,7 +194,7 @@ class LinkState:
     key: LinkKey
     limit: Limit = field(default_factory=Limit)
     attached: bool = False
-    in_message: bool = False
+    in_message: bool | None = None  # None: not known
     begun: int = 0  # messages in the trace
 
     @property
@@ -267,6 +296,7 @@ class Counters:
             case "attach" if link is not None:
                 link.attached |= attaches(row)
                 link.limit.begin(value(row, "initial_delivery_count"))
+                link.in_message = False
             case "flow":
                 number = value(row, "next_outgoing_id")
                 if session is not None and number is not None:
@@ -274,6 +304,10 @@ class Counters:
                 number = value(row, "delivery_count")
                 if link is not None and number is not None:
                     link.limit.state(number)
+                    credit = value(row, "link_credit")
+                    # The receiver, whose row it may be, knows of what it has granted since.
+                    if credit is not None and row.event != RECEIVED:
+                        link.limit.claim(credit)
             case "transfer" if session is not None:
                 step.window_over = session.over
                 step.window_over_furthest = session.over_furthest
@@ -283,13 +317,9 @@ class Counters:
                 step.over, step.over_furthest = link.limit.over, link.limit.over_furthest
                 step.begins = not link.in_message
                 step.ends = not row.goes_on
-                link.in_message = not step.ends
-                if step.begins:
-                    link.begun += 1
-                    link.limit.step()
-                number = reckoned(row, lost=self.lost[0] > 0)
-                if number is not None:
-                    link.limit.state(number)
+                link.begun += step.begins
+                _count(link, row, lost=self.lost[0] > 0)
+                link.in_message = row.goes_on
 
     def _heard(self, step: Step) -> None:
         row, link, session = step.row, step.link, step.session

@@ -101,7 +101,7 @@ class _Link:
 
     @property
     def in_message(self) -> bool:
-        return self.state is not None and self.state.in_message
+        return self.state is not None and self.state.in_message is True
 
     @property
     def out_of_credit(self) -> bool:

@@ -83,21 +83,20 @@ def value(row: Row, name: str) -> int | None:
     return None if found is None else int(found)
 
 
-def reckoned(row: Row, *, lost: bool) -> int | None:
-    """The delivery-count right after a transfer, where none but the importer can tell it.
+def told_by_importer(row: Row, *, lost: bool) -> bool:
+    """Whether a transfer's delivery-count is for the importer to tell, if anybody can.
 
     Of a link that was attached before the capture no end has said how its count began. The importer
     finds it out where the flows of both ends leave no choice; and behind octets that are missing
-    so, too, or where all delivery-ids must be of this link (`amqp10.observed`).
+    so, too, or where all delivery-ids must be of this link (`amqp10.observed`). Its ledger has the
+    count right after the transfer, or none.
 
     Args:
-        row: the row.
+        row: of a link.
         lost: octets of its sender are missing before it.
     """
-    if row.kind != "transfer" or row.event != OBSERVED or row.link is None:
-        return None
-    told = lost or row.attach_no is None
-    return (row.ledger or {}).get("delivery_count") if told else None
+    unseen = lost or row.attach_no is None
+    return unseen and row.kind == "transfer" and row.event == OBSERVED
 
 
 def attaches(row: Row) -> bool:

@@ -93,10 +93,13 @@ def holed(draw, rows):
 
 
 def pierced(draw, rows):
-    """Some frames are missing, and rows tell where; nobody has counted what an end knows."""
-    part = draw.choice([0.02, 0.1, 0.3])
+    """Some frames are missing, and rows tell where; of what is left some counts are found out."""
+    part, found = draw.choice([0.02, 0.1, 0.3]), draw.choice([0, 0.5, 1])
     return [
-        replace(without(row) if row.is_frame and draw.random() < part else row, ledger=None)
+        replace(
+            without(row) if row.is_frame and draw.random() < part else row,
+            ledger=row.ledger if draw.random() < found else None,
+        )
         for row in rows
     ]
 

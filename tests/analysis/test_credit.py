@@ -5,6 +5,7 @@ from random import Random
 
 import pytest
 
+from tests.folds.conversations import CONVERSATIONS, rows_of
 from workbench.analysis.chunks import Chunks
 from workbench.analysis.credit import credit
 from workbench.folds import credit_rows
@@ -97,6 +98,14 @@ def test_every_gap_leaves_open_what_follows_it(as_trace):
     answer = credit(UNCUT)(as_trace(rows)).collect()
     folded = credit_rows(rows)
     assert {row.known for row in folded} == {True, False}
+    assert sorted(map(tuple, answer), key=_place) == sorted(map(tuple, folded), key=_place)
+
+
+def test_each_rule_of_the_counters_is_the_fold_s(as_trace):
+    """By the shortest conversations that tell them, cut in the middle."""
+    rows = [row for name in CONVERSATIONS for row in rows_of(name)]
+    answer = credit(replace(CUT, rows=3))(as_trace(rows)).collect()
+    folded = credit_rows(rows)
     assert sorted(map(tuple, answer), key=_place) == sorted(map(tuple, folded), key=_place)
 
 

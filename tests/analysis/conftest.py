@@ -59,7 +59,7 @@ def spark(request):
 
 @pytest.fixture(scope="package")
 def rows():
-    """Every scenario, every capture, and 34 runs that are cut, shifted and spoiled."""
+    """Every scenario, every capture, and runs that are cut, shifted and spoiled."""
     return [*all_rows(), *made_rows(seed=2, runs=30)]
 
 

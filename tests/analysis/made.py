@@ -10,6 +10,7 @@ from dataclasses import replace
 from itertools import pairwise
 
 from workbench import serial
+from workbench.folds.stalls import PROMPT_US
 from workbench.folds.throughput import EMPTY, WINDOW_US
 from workbench.trace.schema import CLIENT, OBSERVED, SENT
 
@@ -46,7 +47,8 @@ def made_rows(seed, runs):
     for name, spoil in (
         (SPLIT, renumbered), (SPLIT, interleaved), (TWO_LINKS, narrowed), (TWO_LINKS, foretold),
         (TWO_LINKS, unanswered), (TWO_LINKS, again), (STOPPED, behind_attaches),
-        (STOPPED, paused), (SHUT, silent), (SHUT, pierced), (DRAINED, pierced), (STOPPED, pierced),
+        (STOPPED, paused), (STOPPED, halting), (SHUT, silent), (SHUT, pierced),
+        (DRAINED, pierced), (STOPPED, pierced),
     ):  # fmt: skip
         (found,) = (its for run, its in by_run.items() if run.startswith(name))
         # What is missing of these is at places at which each question has something to forget.
@@ -93,14 +95,15 @@ def holed(draw, rows):
 
 
 def pierced(draw, rows):
-    """Some frames are missing, and rows tell where; of what is left some counts are found out."""
+    """A capture that lacks some frames, and tells where; some counts its importer has found out."""
     part, found = draw.choice([0.02, 0.1, 0.3]), draw.choice([0, 0.5, 1])
     return [
         replace(
-            without(row) if row.is_frame and draw.random() < part else row,
+            without(row) if draw.random() < part else row,
             ledger=row.ledger if draw.random() < found else None,
         )
-        for row in rows
+        for row in captured(draw, rows)
+        if row.is_frame
     ]
 
 
@@ -253,6 +256,15 @@ def paused(draw, rows):
     return [replace(row, t_us=row.t_us + pause_us) if row.seq >= at else row for row in rows]
 
 
+def halting(draw, rows):
+    """Here and there more time goes by than a sender lets pass that has waited for credit."""
+    part, late_us, found = draw.choice([0.05, 0.3]), 0, []
+    for row in rows:
+        late_us += draw.randint(0, 3 * PROMPT_US) if draw.random() < part else 0
+        found.append(replace(row, t_us=row.t_us + late_us))
+    return found
+
+
 def silent(draw, rows):
     """Of the longest silence, through which a session's window is shut, sixty years are made."""
     _, at = max((later.t_us - row.t_us, later.seq) for row, later in pairwise(rows))
@@ -281,5 +293,5 @@ def interleaved(draw, rows):
 
 CHANGES = (
     shifted, begun_late, holed, one_sided, captured, unnamed, again, asked, unattached, scanted,
-    narrowed, renumbered, interleaved, behind_attaches, pierced,
+    narrowed, renumbered, interleaved, behind_attaches, pierced, halting,
 )  # fmt: skip

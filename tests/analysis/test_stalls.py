@@ -4,14 +4,16 @@ from dataclasses import replace
 
 import pytest
 
+from tests.trace.rows import Hand, link
 from workbench import folds
 from workbench.analysis.chunks import Chunks
 from workbench.analysis.stalls import stalls
 from workbench.folds.counters import Counters
+from workbench.folds.stalls import PROMPT_US
 from workbench.folds.vantage import ends
 from workbench.scenarios.big_trace import episodes
 
-from .made import made_rows
+from .made import STOPPED, made_rows
 from .runs import SCENARIOS, all_rows, begun_late, capture_rows, scenario_rows
 
 
@@ -23,7 +25,8 @@ def rows():
         for number, episode in enumerate(episodes())
         for row in episode.rows
     ]
-    return [*all_rows(), *planted, *stated(), *made_rows(seed=11, runs=60)]
+    made = [*stated(), *second_late(), *ended_by_a_transfer(), *made_rows(seed=11, runs=60)]
+    return [*all_rows(), *planted, *made]
 
 
 def stated():
@@ -35,6 +38,42 @@ def stated():
     fields = {"handle": rows[at].frame["handle"], "delivery_count": 0, "available": 3}
     rows[at] = replace(rows[at], kind="flow", frame=fields)
     return rows
+
+
+def second_late():
+    """A capture in which the second message behind each flow comes long after the first."""
+    rows, behind, late_us = [], 0, 0
+    for row in capture_rows():
+        if not row.run.startswith(STOPPED):
+            continue
+        behind = 0 if row.kind == "flow" else behind + (row.kind == "transfer")
+        late_us += 2 * PROMPT_US if (row.kind, behind) == ("transfer", 2) else 0
+        rows.append(replace(row, run="second late", t_us=row.t_us + late_us))
+    return rows
+
+
+def ended_by_a_transfer():
+    """The importer finds out with a transfer that its sender has credit; the next come at once."""
+    hand = Hand(t_us=1_000)
+    hand.observed("client", "flow", handle=0, delivery_count=0, link_credit=5)
+    for count in (5, 1, 2, 3):
+        hand.observed("broker", "transfer", link(count, 0), handle=0, delivery_id=count)
+    return [replace(row, run="ended by a transfer", attach_no=None) for row in hand.rows]
+
+
+def test_a_burst_ends_with_its_first_late_message():
+    """However soon the first message came behind the grant."""
+    found = {row.seq: row.messages_waiting for row in folds.stalls(second_late())}
+    whole = [row for row in capture_rows() if row.run.startswith(STOPPED)]
+    assert {row.seq for row in folds.stalls(whole)} == set(found)
+    assert set(found.values()) == {1}
+    assert {row.messages_waiting for row in folds.stalls(whole)} == {4, 7, 10}
+
+
+def test_what_follows_the_transfer_that_ends_a_hold_is_its_proof():
+    """It was sent with the credit that came; those behind it had waited."""
+    (found,) = folds.stalls(ended_by_a_transfer())
+    assert (found.seq, found.end_us, found.messages_waiting) == (1, 2_000, 2)
 
 
 def test_of_what_was_granted_before_the_capture_no_stall_is_known():

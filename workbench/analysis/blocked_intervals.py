@@ -84,6 +84,8 @@ _FRAME = (
 )  # fmt: skip
 _LEDGER = ("available", "delivery_count", "link_credit")
 _WORD = ("op", "stated", "given")
+_ON_TIME, _LATE, _FIRST = range(3)
+"""How a transfer comes: the first after a hold, or so long after the one before."""
 
 
 def _rows(trace: DataFrame) -> DataFrame:
@@ -213,6 +215,8 @@ def turns(seen: DataFrame, chunks: Chunks, prompt_us: int) -> DataFrame:
     )  # fmt: skip
     read = _with_counters(read)
     place = alone("lkey", chunks)
+    earlier = place.rowsBetween(Window.unboundedPreceding, -1)
+    held, sends, seq = F.col("zero") | F.col("closed"), F.col("sends"), F.col("seq")
     code = (
         F.col("zero").cast("int") + F.col("closed").cast("int") * 2
         + F.col("word").isNotNull().cast("int") * 4 + F.col("knows") * 8
@@ -224,27 +228,29 @@ def turns(seen: DataFrame, chunks: Chunks, prompt_us: int) -> DataFrame:
             "after": F.lead("edge").over(place),
             "prev_us": F.col("was_us"),
             "prev_begun": F.lag("begun").over(place),
+            "held_seq": F.last(F.when(held, seq), ignorenulls=True).over(earlier),
+            "sent_seq": F.last(F.when(sends, seq), ignorenulls=True).over(earlier),
         }
     )
-    held = F.col("zero") | F.col("closed")
-    lost = F.greatest("lost.own", "lost.peer")
-    stirred = held | F.coalesce(F.col("edge") > F.col("before"), F.lit(False))
-    gap = F.col("sends") & (F.col("t_us") - F.col("prev_us") > prompt_us)
-    mark = F.when(stirred, 2).when(gap, 1).when(F.col("sends"), 0)
-    earlier = place.rowsBetween(Window.unboundedPreceding, -1)
-    read = read.withColumn("mark", F.last(mark, ignorenulls=True).over(earlier))
+    # What may prove that messages waited, or end their burst: the first transfer after a hold, the
+    # next, for it may be the first that has ended it, and of those that follow the first late one.
+    hold = F.greatest("held_seq", "edge")
+    first = sends & F.coalesce(hold >= F.col("sent_seq"), F.col("sent_seq").isNull())
+    late = sends & F.coalesce(F.col("t_us") - F.col("prev_us") > prompt_us, F.lit(False))
+    mark = F.when(sends, F.when(first, _FIRST).when(late, _LATE).otherwise(_ON_TIME))
+    read = read.withColumn("last_sent", F.last(mark, ignorenulls=True).over(earlier))
     wanted = (
         F.col("before").isNull()
-        | F.coalesce(F.col("after") > F.col("seq"), F.lit(True))
+        | F.coalesce(F.col("after") > seq, F.lit(True))
         | ~F.col("same")
-        | F.coalesce(lost > F.col("before"), F.lit(False))
+        | F.coalesce(F.greatest("lost.own", "lost.peer") > F.col("before"), F.lit(False))
         | (F.col("told").isNotNull() & (held | ~F.col("told")))
         | (F.col("granted") & F.col("zero"))
         | F.col("gate").isNotNull()
         | F.col("gone")
-        | (F.col("sends") & (F.col("edge") > F.col("before")))
-        | (F.col("sends") & (F.coalesce("mark", F.lit(2)) == 2))
-        | (gap & (F.col("mark") == 0))
+        | first
+        | (sends & F.coalesce(F.col("last_sent") == _FIRST, F.lit(False)))
+        | (late & F.coalesce(F.col("last_sent") == _ON_TIME, F.lit(False)))
     )
     return read.where(wanted).select(
         "lkey", "run", "seq", "t_us", "frame_id", "closed", "word", "sure", "sends", "gate", "gone",

@@ -39,7 +39,7 @@ def link_word(kind: Column, user: Column) -> dict[str, Column]:
     | `op` | | `stated` | `given` |
     |---|---|---|---|
     | `TRANSFERRED` | transfer of the sender, its last | delivery-count by the importer | 1 if so |
-    | `OPENED` | transfer of the sender, and more will follow | the same | |
+    | `OPENED` | transfer of the sender, and more will follow | the same | the same |
     | `STARTED` | attach of the sender | initial-delivery-count | 1 if none was granted before |
     | `STATED` | flow of the sender with its count | delivery-count | credit, if its own row |
     | `WELCOMED` | attach of the receiver | | 1 if none was granted before |

@@ -1,10 +1,13 @@
 """What a sender may send: each rule by the shortest conversation that tells it."""
 
 import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
 
 from tests.folds.conversations import CONVERSATIONS, rows_of
+from workbench import serial
 from workbench.folds import credit_rows
-from workbench.folds.counters import Counters
+from workbench.folds.counters import Counters, Limit
 from workbench.folds.vantage import ends
 
 
@@ -24,3 +27,17 @@ def test_every_question_counts_alike(name):
     *_, step = Counters(sender).steps()
     _, (count, credit) = CONVERSATIONS[name]
     assert (step.link.limit.count, step.link.credit) == (count, credit)
+
+
+@given(
+    start=st.integers(0, serial.MAX),
+    base=st.integers(0, serial.MAX),
+    more=st.one_of(st.integers(0, 5), st.integers(serial.MAX - 5, serial.MAX)),
+)
+@example(start=19, base=20, more=serial.MAX)
+def test_what_is_beyond_a_limit_is_what_it_leaves_no_room_for(start, base, more):
+    """A whole circle is no difference, for the one as for the other."""
+    limit = Limit()
+    limit.begin(start)
+    limit.allow(base, more)
+    assert (limit.over is None) == (limit.left > 0)

@@ -149,11 +149,16 @@ def _keyed(rows: DataFrame) -> DataFrame:
 
 
 def _met(begun: DataFrame, answers: DataFrame) -> DataFrame:
-    """With each that was begun the first answer (`answer`) that names its number later."""
+    """With each that was begun the first answer (`answer`) that names its number later.
+
+    If the number is given anew, whoever had it waits for ever.
+    """
     told = answers.select("key", "number", F.struct("seq", "t_us", "frame_id").alias("answer"))
-    met = begun.select("key", "number", "seq").join(told, ["key", "number"])
+    anew = F.lead("seq").over(Window.partitionBy("key", "number").orderBy("seq"))
+    met = begun.select("key", "number", "seq", anew.alias("anew")).join(told, ["key", "number"])
+    answer = F.col("answer.seq")
     first = (
-        met.where(F.col("answer.seq") > F.col("seq"))
+        met.where((answer > F.col("seq")) & F.coalesce(answer < F.col("anew"), F.lit(True)))
         .groupBy("key", "seq")
         .agg(F.min("answer").alias("answer"))
     )

@@ -115,10 +115,7 @@ class Limit:
         if self._at is None or upper is None:
             begins_with = self._early is not None and self.started is None and not self._lost[0]
             return self._more if told and (self._more == 0 or begins_with) else None
-        room = upper - self._at
-        if room > serial.MAX:  # numbers a whole circle apart are the same number
-            room -= serial.MODULUS
-        return min(max(0, room), serial.MAX)
+        return min(max(0, _room(self._at, upper)), serial.MAX)
 
     @property
     def upper(self) -> int | None:
@@ -181,10 +178,16 @@ def _count(link: LinkState, row: Row, *, lost: bool) -> None:
         link.limit.step()
 
 
+def _room(at: int, upper: int) -> int:
+    """How many more; numbers a whole circle apart are the same number."""
+    room = upper - at
+    return room - serial.MODULUS if room > serial.MAX else room
+
+
 def _beyond(at: int | None, upper: int | None) -> int | None:
-    if at is None or upper is None or at < upper:
+    if at is None or upper is None or _room(at, upper) > 0:
         return None
-    return at - upper + 1
+    return 1 - _room(at, upper)
 
 
 @dataclass(slots=True, kw_only=True)

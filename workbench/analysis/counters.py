@@ -47,8 +47,8 @@ def link_word(kind: Column, user: Column) -> dict[str, Column]:
     | `OTHER` | anything else | | |
 
     Args:
-        kind: of the row, which has the fields on the wire, `event`, `attach_no`, `lost` (see
-            `lost.lost_places`), `reckoned` and `attaches` (see `endpoint_view`).
+        kind: of the row, which has the fields on the wire, `event`, `attach_no`, and of
+            `endpoint_view` `reckoned`, `attaches` and, as `lost`, `lost_places`.
         user: the frame is of the link's sender; null where that is not known.
     """
     theirs, user = F.coalesce(~user, F.lit(False)), F.coalesce(user, F.lit(False))

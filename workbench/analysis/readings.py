@@ -66,8 +66,8 @@ def links_read(rows: DataFrame, chunks: Chunks) -> DataFrame:
 
     Returns:
         The rows with `key` (link and view), `by_sender`, `sends` (a transfer), `begins` and `ends`
-        (of a message), `number` (messages begun so far), `first` (its receiver has granted nothing
-        yet), `was_drain` (the receiver's flow before asked for a drain) and what `_limited` adds.
+        (of a message), `number` (messages begun so far), `was_drain` (the receiver's flow before
+        asked for a drain) and what `_limited` adds.
     """
     by_sender = F.coalesce(F.col("from_peer") == F.col("link_sender"), F.lit(False))
     named = rows.where(is_named()).withColumns(
@@ -118,7 +118,8 @@ def _limited(read: DataFrame) -> DataFrame:
     missing), `over` (by how many one more, just before the row, would have been beyond the limit;
     null if it was allowed), `raises` (the row raises the limit), `moved` (by how much, of rows that
     grant; null where either limit is unknown), `limited` (the row grants, and its limit is known),
-    `started` (the number with which the sender began was seen). What is not known is null.
+    `started` (the number with which the sender began was seen), `unspoken` (of a link that was
+    attached: its receiver had granted nothing before the row). What is not known is null.
     """
     heard, lost, was_lost = F.col("op") == GRANTED, F.col("lost"), F.col("was_lost")
     read = read.withColumns(
@@ -151,7 +152,7 @@ def _limited(read: DataFrame) -> DataFrame:
             "moved": F.when(heard, moved),
             "limited": heard & base.isNotNull(),
             "started": started.isNotNull(),
-            "first": unspoken(lost, "was"),
+            "unspoken": unspoken(lost, "was"),
         }
     ).drop("count_last")
 

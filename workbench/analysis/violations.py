@@ -88,7 +88,7 @@ def beyond_credit(links: DataFrame, chunks: Chunks) -> DataFrame:
     # RabbitMQ puts a flow aside while its queue has not answered the one before.
     heeds = F.col("own") & (F.col(VIEW) == CLIENT)
     # Before the receiver's first flow a link that was attached has credit 0: nothing may go.
-    over = F.coalesce("over", F.when(F.col("first"), F.col("number")))
+    over = F.coalesce("over", F.when(F.col("unspoken"), F.col("number")))
     return _beyond(
         senders(links).withColumn("over", over), F.col("begins"), heeds, BEYOND_CREDIT, chunks
     )

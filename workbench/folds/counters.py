@@ -164,20 +164,6 @@ class Limit:
         return place
 
 
-def _count(link: LinkState, row: Row, *, lost: bool) -> None:
-    """A delivery counts once, at its first transfer [2.6.7]."""
-    if told_by_importer(row, lost=lost):
-        number = (row.ledger or {}).get("delivery_count")
-        if number is None:
-            link.limit.forget()
-        else:
-            link.limit.state(number)
-    elif link.in_message is None:  # the first there is may be of a message that began before
-        link.limit.forget()
-    elif not link.in_message:
-        link.limit.step()
-
-
 def _room(at: int, upper: int) -> int:
     """How many more; numbers a whole circle apart are the same number."""
     room = upper - at
@@ -206,6 +192,26 @@ class LinkState:
         if self.attached and not self.limit.spoken:
             return 0
         return self.limit.left
+
+    def count(self, row: Row, *, lost: bool) -> None:
+        """Take in a transfer: a message counts once, at its first one [2.6.7].
+
+        Args:
+            row: of the transfer.
+            lost: octets of the sender are missing before it.
+        """
+        if told_by_importer(row, lost=lost):
+            number = (row.ledger or {}).get("delivery_count")
+            if number is None:
+                self.limit.forget()
+            else:
+                self.limit.state(number)
+        elif self.in_message is None:  # the first there is may be of a message that began before
+            self.limit.forget()
+        elif not self.in_message:
+            self.limit.step()
+        self.begun += not self.in_message
+        self.in_message = row.goes_on
 
 
 @dataclass(slots=True, kw_only=True)
@@ -320,9 +326,7 @@ class Counters:
                 step.over, step.over_furthest = link.limit.over, link.limit.over_furthest
                 step.begins = not link.in_message
                 step.ends = not row.goes_on
-                link.begun += step.begins
-                _count(link, row, lost=self.lost[0] > 0)
-                link.in_message = row.goes_on
+                link.count(row, lost=self.lost[0] > 0)
 
     def _heard(self, step: Step) -> None:
         row, link, session = step.row, step.link, step.session

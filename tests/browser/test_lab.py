@@ -64,6 +64,31 @@ def test_no_news_or_updates_are_asked_for(lab_page):
 
 
 @pytest.mark.slow
+def test_whatever_widgets_tell_is_heard_by_one_thread(lab_page):
+    """Of two, one might hear a press before the other has heard the choice that it is about."""
+    source = (
+        "import threading, ipywidgets\n"
+        "heard = []\n"
+        "hear = lambda *_: heard.append(threading.current_thread().name)\n"
+        "tick, line = ipywidgets.Checkbox(), ipywidgets.Label()\n"
+        "press = ipywidgets.Button(description='press')\n"
+        "tick.observe(hear, 'value')\n"
+        "press.on_click(hear)\n"
+        "press.on_click(lambda _: setattr(line, 'value', ' '.join(heard)))\n"
+        "ipywidgets.VBox([tick, press, line])"
+    )
+    (lab_page.root / "notebooks" / "order.ipynb").write_text(notebook(source), encoding="utf-8")
+    lab_page.open("order.ipynb")
+    lab_page.run_all()
+    cell = lab_page.show_cell("cell-0")
+    for rounds in range(1, 5):
+        cell.get_by_role("checkbox").click()
+        cell.get_by_role("button", name="press").click()
+        cell.get_by_text(" ".join(["MainThread", "MainThread"] * rounds), exact=True).wait_for()
+    lab_page.assert_quiet()
+
+
+@pytest.mark.slow
 def test_the_columns_of_a_widget_s_table_stand_apart(lab_page):
     """Otherwise `link-credit=3) 3` reads as one."""
     source = "from workbench.exercises.museum import PieceView; PieceView('from-zero')"

@@ -1,6 +1,7 @@
 """Words stand in one place for each language; no other one says what English does not."""
 
 import ast
+import importlib
 import itertools
 import os
 import re
@@ -35,7 +36,10 @@ from workbench.languages import (
     words_in,
 )
 from workbench.lessons.table import LESSONS
+from workbench.notebook import PlainError
 from workbench.scenarios import ParameterError, get, names, run
+from workbench.scenarios.declare import REFUSALS
+from workbench.sim.lanes import WireError
 from workbench.trace.explain import explain
 from workbench.views.static_html import stage_module
 
@@ -96,13 +100,12 @@ def keys_in(asked: ast.expr) -> Iterator[str]:
         yield asked.value
 
 
-def texts_said() -> dict[str, set[str]]:
-    """The keys that the package asks for, by table.
+def asking_modules() -> Iterator[tuple[str, ast.Module, dict[str, str]]]:
+    """The modules that ask for texts: the name, the tree, and by which names of which table.
 
     A module asks by `say = partial(phrase, "table")`, or another function of `languages` in the
     place of `phrase`; others import that name from it.
     """
-    said: dict[str, set[str]] = {}
     sources = {path: path.read_text("utf-8") for path in PACKAGE.rglob("*.py")}
     asking = {
         (path.stem, name): table
@@ -124,10 +127,23 @@ def texts_said() -> dict[str, set[str]]:
                 for one in node.names:
                     if (stem, one.name) in asking:
                         names[one.asname or one.name] = asking[stem, one.name]
+        yield ".".join(path.relative_to(REPO).with_suffix("").parts), tree, names
+
+
+def asked_of(node: Any, names: Mapping[str, str]) -> str | None:
+    """The table of which a node of a tree asks a text; None if it asks for none."""
+    function = node.func if isinstance(node, ast.Call) else None
+    return names.get(function.id) if isinstance(function, ast.Name) else None
+
+
+def texts_said() -> dict[str, set[str]]:
+    """The keys that the package asks for, by table."""
+    said: dict[str, set[str]] = {}
+    for _, tree, asking in asking_modules():
         for node in ast.walk(tree):
-            function = node.func if isinstance(node, ast.Call) else None
-            if isinstance(function, ast.Name) and function.id in names:
-                said.setdefault(names[function.id], set()).update(keys_in(node.args[0]))
+            table = asked_of(node, asking)
+            if table is not None:
+                said.setdefault(table, set()).update(keys_in(node.args[0]))
     return said
 
 
@@ -145,6 +161,20 @@ def test_every_text_of_a_table_is_said_and_no_other():
         dead = [text for text in texts if not any(fnmatchcase(text, key) for key in wanted)]
         missing = [key for key in asked if not any(fnmatchcase(text, key) for text in texts)]
         assert (dead, missing) == ([], []), f"languages/en/{table}.toml: texts not said, not there"
+
+
+def test_a_text_of_a_table_ends_no_traceback():
+    """Whoever is told in a learner's words need not see the way through the package."""
+    kinds = {}
+    for module, tree, asking in asking_modules():
+        for node in ast.walk(tree):
+            raised = node.exc if isinstance(node, ast.Raise) else None
+            if isinstance(raised, ast.Call) and any(asked_of(one, asking) for one in raised.args):
+                home = vars(importlib.import_module(module))
+                kinds[f"{module}:{node.lineno}"] = eval(ast.unparse(raised.func), home)
+    assert len(kinds) > 50
+    plain = (PlainError, WireError, *REFUSALS)
+    assert {at: kind for at, kind in kinds.items() if not issubclass(kind, plain)} == {}
 
 
 def declarations() -> Iterator[str]:

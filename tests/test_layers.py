@@ -67,7 +67,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     # what of trace and capture: FROM_TRACE and FROM_CAPTURE
     "analysis": {"trace", "capture", "notebook", "aside"},
     # sim: the results of its explorer
-    "views": {"trace", "scenarios", "sim", "serial", "languages"},
+    "views": {"trace", "scenarios", "sim", "serial", "languages", "notebook"},
     "exercises": EVERYTHING,
     "lessons": EVERYTHING,
     "cli": EVERYTHING,

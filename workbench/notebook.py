@@ -24,6 +24,14 @@ class PlainError(Exception):
         return [f"{type(self).__name__}: {self}"]
 
 
+class GivenError(PlainError, TypeError):
+    """What was given is not what is wanted; the text says what is."""
+
+
+class WrongValueError(PlainError, ValueError):
+    """A value that does not fit here; the text says which do."""
+
+
 def kernel_shell() -> Any:
     """IPython's shell in a notebook's kernel; None anywhere else."""
     module = sys.modules.get("IPython")

@@ -9,11 +9,12 @@ import pytest
 from tests.conftest import REPO
 from workbench import import_capture, order_lines, run, stage, try_sender
 from workbench.exercises.checks import Judge
-from workbench.exercises.given import ANYTHING, GivenError, name_of, takes
+from workbench.exercises.given import ANYTHING, name_of, takes
 from workbench.languages import has
 from workbench.lessons import lesson_01, lesson_02, lesson_03, lesson_04, lesson_05, lesson_08
 from workbench.lessons.declare import Asked
 from workbench.lessons.table import LESSONS
+from workbench.notebook import GivenError
 from workbench.scenarios.run import Run
 
 

@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from workbench.notebook import WrongValueError
 from workbench.presets import Preset
 from workbench.scenarios.run import Run, run
 from workbench.trace.schema import CLIENT, OBSERVED, Row
@@ -155,7 +156,7 @@ def audit(
         link = next((row.link for row in frames if row.kind == "transfer"), None)
     frames = [row for row in frames if row.link == link]
     if not any(row.kind == "transfer" for row in frames):
-        raise ValueError(say("audit.nothing"))
+        raise WrongValueError(say("audit.nothing"))
     readers: list[Reader] = [make() for make in kinds]
     lines: list[Line] = []
     before = 0

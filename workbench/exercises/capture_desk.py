@@ -10,6 +10,7 @@ from typing import Any
 import ipywidgets as widgets
 from IPython.display import HTML, display
 
+from workbench.notebook import WrongValueError
 from workbench.trace.words import visible
 from workbench.views.controls import on_enter, status
 from workbench.views.opening import stage_of
@@ -60,11 +61,11 @@ class CaptureDesk(Still, widgets.VBox):
         with self._told():
             name = str(path).strip(QUOTES)
             if not name:
-                raise ValueError(say("capture.ask"))
+                raise WrongValueError(say("capture.ask"))
             place = Path(name).expanduser()
             if not place.exists():
                 # A bare name does not say in which folder it was looked for.
-                raise ValueError(say("capture.nowhere", place=visible(place.absolute(), 300)))
+                raise WrongValueError(say("capture.nowhere", place=visible(place.absolute(), 300)))
             self._show(place)
 
     def _chosen(self, change: Any) -> None:
@@ -74,7 +75,7 @@ class CaptureDesk(Still, widgets.VBox):
             with self._told(), aside() as folder:
                 if file["size"] > LARGEST_MB * 1_000_000:
                     told = {"name": file["name"], "size": file["size"], "most": LARGEST_MB}
-                    raise ValueError(say("capture.too-large", **told))
+                    raise WrongValueError(say("capture.too-large", **told))
                 place = folder / (PurePath(file["name"]).name or "capture")
                 place.write_bytes(file["content"])
                 self._show(place)

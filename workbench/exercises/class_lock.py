@@ -19,6 +19,7 @@ from functools import cache
 from pathlib import Path
 
 from workbench.lessons.table import lesson_numbered, words_of
+from workbench.notebook import WrongValueError
 from workbench.trace.whole import write_whole
 
 from .codes import CodeError, grouped, number_of, spelled
@@ -54,7 +55,9 @@ def section_code(lesson: str, section: int = 0) -> str:
     number = int(lesson_numbered(lesson).number)
     there = [one.number for one in sections_of(lesson)]
     if section not in there:
-        raise ValueError(say("class-no-section", lesson=lesson, section=section, last=there[-1]))
+        raise WrongValueError(
+            say("class-no-section", lesson=lesson, section=section, last=there[-1])
+        )
     bits = number << 5 | section
     return grouped(spelled(bits << _CHECK | _check(bits), LENGTH))
 

@@ -12,6 +12,7 @@ from typing import Any
 import ipywidgets as widgets
 
 from workbench.languages import declared
+from workbench.notebook import WrongValueError
 from workbench.views.charts import bar_chart
 from workbench.views.controls import status
 from workbench.views.stage_widget import StageWidget
@@ -260,7 +261,7 @@ def _asked(name: str) -> Question:
                 break
     if name not in asked:
         there = ", ".join(one for one in sorted(asked) if one.startswith(f"{lesson}/"))
-        raise ValueError(say("room.no-question", lesson=lesson, name=repr(name), there=there))
+        raise WrongValueError(say("room.no-question", lesson=lesson, name=repr(name), there=there))
     return asked[name]
 
 

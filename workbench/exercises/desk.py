@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import ipywidgets as widgets
 
+from workbench.notebook import WrongValueError
 from workbench.scenarios.branches import Branches
 from workbench.trace.schema import Row
 from workbench.views import share_view
@@ -58,7 +59,7 @@ def stage(
     names = isinstance(acts, Collection) and not isinstance(acts, str)
     if acts is not None and not (names and all(name in legal for name in acts)):
         told = {"acts": repr(acts), "legal": ", ".join(legal)}
-        raise ValueError(say("no-acts" if legal else "no-acts-here", **told))
+        raise WrongValueError(say("no-acts" if legal else "no-acts-here", **told))
     anew = bool(legal) and (acts is None or bool(acts))
     desk = StageWidget(run_or_rows, at=at, title=title, acts=acts, link=link, anew=anew)
     if legal:

@@ -14,22 +14,18 @@ import types
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, ParamSpec, TypeVar, Union, get_args, get_origin
 
-from workbench.notebook import PlainError
+from workbench.notebook import GivenError
 from workbench.scenarios.run import Run
 from workbench.trace.schema import Row
 
 from .question import say
 
-__all__ = ["GivenError", "given", "name_of", "not_wanted", "rows_of", "run_of", "takes"]
+__all__ = ["given", "name_of", "not_wanted", "rows_of", "run_of", "takes"]
 
 P = ParamSpec("P")
 R = TypeVar("R")
 
 ANYTHING = (Any, object, inspect.Parameter.empty)
-
-
-class GivenError(PlainError, TypeError):
-    """What was given is not what is wanted; the text says what is."""
 
 
 def run_of(desk: Any) -> Run:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from workbench.lessons.table import lesson_numbered, room
+from workbench.notebook import WrongValueError
 from workbench.scenarios.run import Run, run
 from workbench.scenarios.share import share_code
 from workbench.views.handout_page import Handout
@@ -25,7 +26,7 @@ def handout(lesson: str) -> Handout:
     here = room().get(lesson)
     if here is None:
         there = ", ".join(name for name in room() if name != "plan")
-        raise ValueError(say("no-handout", lesson=lesson, there=there))
+        raise WrongValueError(say("no-handout", lesson=lesson, there=there))
     shown = here["run"]
     begun = run(shown["scenario"], shown.get("preset", "spec"), shown.get("parameters"))
     played = begun.act_each(shown.get("acts", ()))

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from workbench.notebook import WrongValueError
 from workbench.scenarios.run import Run, step_of
 from workbench.trace import braking
 from workbench.trace.braking import Held, held_by, links_of
@@ -122,7 +123,7 @@ def seq_of(rows: Iterable[Row], kind: str, number: int = 1, *, event: str = RECE
     """
     found = frames(rows, kind, event=event)
     if not 1 <= number <= len(found):
-        raise ValueError(say("no-row", n=len(found), event=event, kind=kind, number=number))
+        raise WrongValueError(say("no-row", n=len(found), event=event, kind=kind, number=number))
     return found[number - 1].seq
 
 

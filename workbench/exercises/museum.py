@@ -16,6 +16,7 @@ from typing import Any
 import ipywidgets as widgets
 
 from workbench import languages, serial
+from workbench.notebook import WrongValueError
 from workbench.presets import UINT_MAX
 from workbench.scenarios import beliefs
 from workbench.scenarios.beliefs import NEVER_USED_UP, Belief
@@ -312,7 +313,9 @@ def piece(name: str) -> Piece:
         ValueError: if there is none of that name; the text lists them.
     """
     if name not in PIECES:
-        raise ValueError(say_here("museum.no-piece", name=repr(name), listed=", ".join(PIECES)))
+        raise WrongValueError(
+            say_here("museum.no-piece", name=repr(name), listed=", ".join(PIECES))
+        )
     return PIECES[name]()
 
 

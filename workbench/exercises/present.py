@@ -9,6 +9,7 @@ from typing import Any
 
 from workbench.languages import declared
 from workbench.lessons.table import lesson_numbered
+from workbench.notebook import WrongValueError
 from workbench.views.presenter import Presentation, Slide
 from workbench.views.stage_widget import StageWidget
 
@@ -32,7 +33,7 @@ def present(lesson: str, section: int = 1) -> Presentation:
     slides = [slide for one in walked(lesson) for slide in _slides(one)]
     there = sorted({slide.number for slide in slides})
     if section not in there:
-        raise ValueError(
+        raise WrongValueError(
             say("no-section", lesson=lesson, section=section, there=", ".join(map(str, there)))
         )
     return Presentation(

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import ipywidgets as widgets
 
+from workbench.notebook import WrongValueError
 from workbench.scenarios.confirming import PIPELINED, Confirmed, publish_for
 from workbench.views.charts import curve_chart
 from workbench.views.stills import Still
@@ -60,7 +61,7 @@ class SyncDesk(Still, widgets.VBox):
 
     def __init__(self, caps: Sequence[int], fsync_ms: int) -> None:
         if not 0 <= fsync_ms <= MOST_MS:
-            raise ValueError(say("syncs.illegal", fsync_ms=fsync_ms, most=MOST_MS))
+            raise WrongValueError(say("syncs.illegal", fsync_ms=fsync_ms, most=MOST_MS))
         self.caps = tuple(caps)
         self.results: dict[int, Confirmed] = {}
         self.slider = widgets.IntSlider(

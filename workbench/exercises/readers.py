@@ -13,6 +13,8 @@ import textwrap
 from collections.abc import Sequence
 from typing import Any, Protocol
 
+from workbench.notebook import WrongValueError
+
 from .table import say
 
 
@@ -130,5 +132,5 @@ def source_of(*names: str) -> Sources:
     unknown = [name for name in names if name not in known]
     if unknown:
         listed = ", ".join(known)
-        raise ValueError(say("audit.no-reader", name=repr(unknown[0]), listed=listed))
+        raise WrongValueError(say("audit.no-reader", name=repr(unknown[0]), listed=listed))
     return Sources([known[name] for name in names])

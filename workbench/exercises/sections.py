@@ -15,6 +15,7 @@ from typing import Any
 
 from IPython.utils.capture import capture_output
 
+from workbench.notebook import WrongValueError
 from workbench.views.stage_widget import StageWidget
 
 from .headings import FOLDER, Heading, is_live, sections_of
@@ -59,7 +60,7 @@ def stepped(lesson: str) -> Iterator[Section]:
         ValueError: if there is no such lesson, or what it shows happens on a live wire or in Spark.
     """
     if is_live(lesson):
-        raise ValueError(say("live", lesson=lesson))
+        raise WrongValueError(say("live", lesson=lesson))
     names: dict[str, Any] = {"__name__": f"lesson_{lesson}"}
     for heading in sections_of(lesson):
         section = Section(heading)

@@ -13,6 +13,7 @@ from typing import Any
 
 import ipywidgets as widgets
 
+from workbench.notebook import WrongValueError
 from workbench.views.stills import Still
 
 from .progress import progress
@@ -147,7 +148,7 @@ class SparkDesk(Still, widgets.VBox):
         """
         if isinstance(question, str) and question not in QUESTIONS:
             listed = ", ".join(QUESTIONS)
-            raise ValueError(say("desk.no-question", name=repr(question), listed=listed))
+            raise WrongValueError(say("desk.no-question", name=repr(question), listed=listed))
         name = question if isinstance(question, str) else question.__name__
         stalls = 0
         if self.session() is None:

@@ -15,6 +15,7 @@ from typing import Any
 
 from workbench.aside import aside_until_exit
 from workbench.capture.importer import import_capture
+from workbench.notebook import WrongValueError
 from workbench.scenarios.big_trace import episodes
 from workbench.scenarios.shift import Plan, shift_parts, shop_names
 from workbench.trace import files
@@ -115,7 +116,7 @@ def cannot_tell(capture: str = PUBLISHERS, *, skip: int = 0) -> UnknownReport:
         if path.stem == capture:
             return unknowns(late(path, skip) if skip else result.rows)
     listed = ", ".join(path.stem for path, _ in _imported())
-    raise ValueError(say("traces.no-capture", name=repr(capture), listed=listed))
+    raise WrongValueError(say("traces.no-capture", name=repr(capture), listed=listed))
 
 
 def _part(imported: int, all_: int) -> str:
@@ -163,7 +164,7 @@ def big_trace(frames: int | None = None) -> LessonTrace:
         ValueError: less than one frame.
     """
     if frames is not None and frames < 1:
-        raise ValueError(say("traces.too-small", frames=frames))
+        raise WrongValueError(say("traces.too-small", frames=frames))
     with shown(WorkBar(say("traces.playing"))) as view:
         parts = shift_parts(plan(), view.step)
         if frames is not None:

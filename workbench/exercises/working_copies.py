@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from workbench.languages import prose
+from workbench.notebook import WrongValueError
 from workbench.trace.whole import write_whole
 
 from .shared_file import FOLDER, INDEX, NOTEBOOKS, beside_notebooks, say
@@ -48,6 +49,7 @@ def make_copies(root: Path, *, renew: bool = False) -> list[str]:
 
     Raises:
         OSError: if nothing can be written there.
+        WrongValueError: if there are too many such copies already.
     """
     told = []
     mark = root / FOLDER / ANEW
@@ -114,7 +116,7 @@ def _copied(lesson: Path) -> str:
 def _notebook(path: Path) -> dict[str, Any]:
     loaded = json.loads(path.read_text(encoding="utf-8"))
     if not isinstance(loaded, dict) or not isinstance(loaded.get("metadata"), dict):
-        raise ValueError(say("copies.no-notebook", path=path))
+        raise WrongValueError(say("copies.no-notebook", path=path))
     return loaded
 
 
@@ -146,7 +148,7 @@ def _free_name(copy: Path) -> Path:
         path = copy.with_stem(f"{copy.stem}{EARLIER}{'' if number == 1 else f'_{number}'}")
         if not path.exists():
             return path
-    raise OSError(say("copies.too-many", n=MOST_EARLIER, name=copy.name))
+    raise WrongValueError(say("copies.too-many", n=MOST_EARLIER, name=copy.name))
 
 
 __all__ = [

@@ -10,6 +10,7 @@ from workbench.exercises import measure
 from workbench.exercises.compare import Comparison, compare_rules
 from workbench.exercises.given import run_of, takes
 from workbench.exercises.measure import arrival
+from workbench.notebook import WrongValueError
 from workbench.presets import Preset
 from workbench.scenarios.beside import Measured, counted, decided
 from workbench.scenarios.credit import TOP_UP_AT_HALF
@@ -280,7 +281,7 @@ def same_flows(rows: Sequence[Row]) -> tuple[Row, Row]:
         same = _said(first) == _said(second)
         if same and not measure.messages(rows, event=OBSERVED, after=first.seq, upto=second.seq):
             return first, second
-    raise ValueError(say("no-equal-flows"))
+    raise WrongValueError(say("no-equal-flows"))
 
 
 def _said(row: Row) -> dict[str, Any]:

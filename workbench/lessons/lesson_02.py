@@ -18,6 +18,7 @@ from workbench.exercises.readers import source_of
 from workbench.exercises.table import Table, Tabled, table_of, tables
 from workbench.exercises.trial import RULES, Trial
 from workbench.languages import MINUS
+from workbench.notebook import WrongValueError
 from workbench.presets import UINT_MAX
 from workbench.scenarios import beliefs
 from workbench.scenarios.beside import Measured, decided, followed
@@ -177,7 +178,7 @@ def searched(
     )
     if not found.complete:
         told = {"grants": ", ".join(map(str, grants)), "stopped": found.stopped}
-        raise ValueError(say("too-many", messages=messages, **told))
+        raise WrongValueError(say("too-many", messages=messages, **told))
     return found
 
 

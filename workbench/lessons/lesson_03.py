@@ -19,6 +19,7 @@ from workbench.exercises.timeout import (
     named,
     timed_get,
 )
+from workbench.notebook import WrongValueError
 from workbench.peers.getter import Ending
 from workbench.presets import Preset
 from workbench.scenarios.beside import counted, decided
@@ -115,7 +116,7 @@ def rabbit_drain(rows: Sequence[Row]) -> tuple[Row, list[Row]]:
         following = [row for row in here if request.seq < row.seq < end]
         if 0 < measure.messages(following, event=OBSERVED) < number_in(request, "link_credit"):
             return request, following
-    raise ValueError(say("no-drain"))
+    raise WrongValueError(say("no-drain"))
 
 
 def rabbit_stop(rows: Sequence[Row]) -> Row:
@@ -127,7 +128,7 @@ def rabbit_stop(rows: Sequence[Row]) -> Row:
     for row in measure.observed_grants(rows):
         if _stops(row) and number_in(row, "delivery_count"):
             return row
-    raise ValueError(say("no-stop"))
+    raise WrongValueError(say("no-stop"))
 
 
 def _drains(row: Row) -> bool:

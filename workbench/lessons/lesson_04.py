@@ -8,6 +8,7 @@ from typing import Any
 from workbench.exercises import measure
 from workbench.exercises.given import run_of, takes
 from workbench.exercises.measure import number_in
+from workbench.notebook import WrongValueError
 from workbench.presets import Preset
 from workbench.scenarios.beside import counted
 from workbench.scenarios.declare import ParameterError
@@ -114,7 +115,7 @@ def refused_at(played: Run) -> int:
     """
     found = _ends(played.rows)
     if not found:
-        raise ValueError(say("no-end"))
+        raise WrongValueError(say("no-end"))
     return found[0].seq
 
 
@@ -133,7 +134,7 @@ def rabbit_cut(rows: Sequence[Row]) -> Row:
         takes = row.kind == "flow" and row.from_peer == CLIENT and frame.get("link_credit") == 0
         if takes and unfinished:
             return row
-    raise ValueError(say("no-cut"))
+    raise WrongValueError(say("no-cut"))
 
 
 # -- what is asked

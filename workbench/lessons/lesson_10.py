@@ -11,7 +11,6 @@ from typing import Any
 
 from workbench.exercises import measure
 from workbench.exercises.checks import is_whole
-from workbench.exercises.given import GivenError
 from workbench.exercises.measure import MICROSECONDS
 from workbench.exercises.predict import questions
 from workbench.exercises.spark_answers import ROWS_SHOWN, Answer
@@ -36,6 +35,7 @@ from workbench.exercises.spark_traces import (
     small_trace,
 )
 from workbench.folds.stalls import stalls as folded
+from workbench.notebook import GivenError
 from workbench.presets import get as preset_named
 from workbench.scenarios.beside import Measured, decided
 from workbench.scenarios.run import Run, run

@@ -12,9 +12,10 @@ from typing import Any
 from workbench import serial
 from workbench.amqp10.messaging import AmqpValue, encode_message
 from workbench.exercises import measure
-from workbench.exercises.given import GivenError, takes
+from workbench.exercises.given import takes
 from workbench.exercises.measure import number_in
 from workbench.frontends import message_of
+from workbench.notebook import GivenError
 from workbench.scenarios.beside import counted, decided
 from workbench.trace.schema import BROKER, CLIENT, OBSERVED, OWN, RECEIVED, SENT, SHADOW, Row
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from workbench.languages import ENGLISH, HERE, phrase, words
+from workbench.notebook import WrongValueError
 
 say_card = partial(phrase, "cards")
 
@@ -76,7 +77,7 @@ def lesson_numbered(number: str) -> Lesson:
         if lesson.number == number:
             return lesson
     listed = ", ".join(lesson.number for lesson in LESSONS)
-    raise ValueError(say_card("card.unknown", number=repr(number), listed=listed))
+    raise WrongValueError(say_card("card.unknown", number=repr(number), listed=listed))
 
 
 def ground_of(number: str) -> frozenset[str]:

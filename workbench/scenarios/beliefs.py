@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from workbench import serial
+from workbench.notebook import WrongValueError
 from workbench.serial import link_credit_snd
 from workbench.sim.explorer import Bounds, explore
 
@@ -138,7 +139,9 @@ def belief_named(name: str) -> Belief | WindowBelief | CommitBelief:
     try:
         return SHOWN[name]
     except KeyError:
-        raise ValueError(refusal("name.belief", name=repr(name), listed=", ".join(SHOWN))) from None
+        raise WrongValueError(
+            refusal("name.belief", name=repr(name), listed=", ".join(SHOWN))
+        ) from None
 
 
 Flows = tuple[tuple[int, FlowPlan], ...]

@@ -6,6 +6,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from workbench.languages import phrase
+from workbench.notebook import PlainError
 
 from .action import ActionError, refusal
 
@@ -16,6 +17,10 @@ if TYPE_CHECKING:
 
 # A run with more than this to play again is not taken apart into its branches.
 MOST_ROWS_PLAYED = 200_000
+
+
+class NoBranchError(PlainError, IndexError):
+    """No branch has this number; the text says which numbers there are."""
 
 
 class Branches:
@@ -71,10 +76,10 @@ class Branches:
         """Go to a branch.
 
         Raises:
-            IndexError: if there is no branch of that number.
+            NoBranchError: if there is no branch of that number.
         """
         if not 0 <= number < len(self.runs):
-            raise IndexError(refusal("row.no-branch", number=number, last=len(self.runs) - 1))
+            raise NoBranchError(refusal("row.no-branch", number=number, last=len(self.runs) - 1))
         self.current = number
         return self.run
 

@@ -24,7 +24,7 @@ from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
 from workbench.amqp10.errors import LocalProtocolError
 from workbench.broker.system_memory import SystemMemoryError
 from workbench.languages import declared, phrase
-from workbench.notebook import PlainError
+from workbench.notebook import PlainError, WrongValueError
 from workbench.presets import AMQP_1_0, Preset
 from workbench.presets import names as preset_names
 from workbench.queues import QueueArgumentError, QueueError
@@ -41,7 +41,8 @@ _GRANTS = (
 )
 _WRITTEN = {"us": "µs"}  # units
 # With which queues and memory refuse a number that a learner has chosen.
-_REFUSALS = (QueueError, QueueArgumentError, SystemMemoryError)
+REFUSALS = (QueueError, QueueArgumentError, SystemMemoryError)
+"""What a queue or the memory refuses is told in its words, as a `PlainError`."""
 
 
 class ParameterError(PlainError, ValueError):
@@ -237,7 +238,7 @@ class ActionSpec:
         """
         try:
             self.apply(world, **arguments)
-        except (WireError, LocalProtocolError, *_REFUSALS) as error:
+        except (WireError, LocalProtocolError, *REFUSALS) as error:
             raise ActionError(str(error)) from error
         world.done.append(self.name)
 
@@ -408,12 +409,12 @@ def scenario(
     def declare(build: Callable[..., None]) -> Scenario:
         name = build.__name__
         if name in DECLARED:
-            raise ValueError(refusal("name.taken", name=repr(name)))
+            raise WrongValueError(refusal("name.taken", name=repr(name)))
 
         def built(world: World) -> None:
             try:
                 build(world, **world.parameters)
-            except _REFUSALS as error:
+            except REFUSALS as error:
                 raise ParameterError(str(error)) from None
 
         DECLARED[name] = Scenario(

@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 
 from workbench import serial
 from workbench.frontends import CreditRule
+from workbench.notebook import WrongValueError
 
 from .action import refusal
 from .rules import rule_named
@@ -83,17 +84,17 @@ class LinkModel:
             *(("a grant", grant) for grant in self.grants),
         ):
             if isinstance(value, bool) or not isinstance(value, int):
-                raise ValueError(refusal("model.no-number", name=name, value=repr(value)))
+                raise WrongValueError(refusal("model.no-number", name=name, value=repr(value)))
         if not 0 <= first <= serial.MAX:
-            raise ValueError(refusal("model.first-count", first=first, most=serial.MAX))
+            raise WrongValueError(refusal("model.first-count", first=first, most=serial.MAX))
         if self.messages < 0:
-            raise ValueError(refusal("model.messages", messages=self.messages))
+            raise WrongValueError(refusal("model.messages", messages=self.messages))
         credits = (*self.grants, self.first_credit)
         if min(credits) < 0:
-            raise ValueError(refusal("model.grant", credit=min(credits)))
+            raise WrongValueError(refusal("model.grant", credit=min(credits)))
         if self.messages + max(credits) >= serial.HALF:
             told = {"messages": self.messages, "credit": max(credits), "half": serial.HALF}
-            raise ValueError(refusal("model.too-much", **told))
+            raise WrongValueError(refusal("model.too-much", **told))
 
     @property
     def initial(self) -> LinkState:
@@ -157,7 +158,7 @@ class LinkModel:
         possible = ", ".join(name for name, why in legal.items() if why is None)
         why = legal[move] if move in legal else refusal("move.unknown", listed=", ".join(MOVES))
         listed = possible or refusal("move.nothing")
-        raise ValueError(refusal("move.impossible", move=move, why=why, listed=listed))
+        raise WrongValueError(refusal("move.impossible", move=move, why=why, listed=listed))
 
     def describe(self, state: LinkState) -> LinkView:
         """The state with names."""

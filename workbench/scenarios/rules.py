@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from workbench.amqp10.settings import UINT_MAX
 from workbench.frontends.outgoing_link import CreditRule, spec_rule
+from workbench.notebook import WrongValueError
 
 from .action import refusal
 from .misconception import say
@@ -67,4 +68,6 @@ def rule_named(name: str) -> NamedRule:
     try:
         return RULES[name]
     except KeyError:
-        raise ValueError(refusal("name.rule", name=repr(name), listed=", ".join(RULES))) from None
+        raise WrongValueError(
+            refusal("name.rule", name=repr(name), listed=", ".join(RULES))
+        ) from None

@@ -18,6 +18,7 @@ from types import CodeType, TracebackType
 from typing import Any, TypeGuard
 
 from workbench.languages import phrase
+from workbench.notebook import PlainError
 from workbench.presets import UINT_MAX
 
 from .watch import MAX_PRINTED, TooLongError, Watch
@@ -41,7 +42,7 @@ __all__ = [
 ]
 
 
-class LearnerCodeError(Exception):
+class LearnerCodeError(PlainError):
     """What is wrong with the learner's function, in words, with the line and the call."""
 
 

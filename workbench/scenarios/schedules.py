@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from workbench.frontends import CreditRule
+from workbench.notebook import WrongValueError
 
 from .action import ActionError, refusal
 from .link_model import LinkModel, LinkState
@@ -97,7 +98,7 @@ def seq_of_move(played: Run, number: int) -> int:
     """
     acts = [row.seq for row in played.rows if row.event == "action"]
     if not 0 <= number < len(acts):
-        raise ValueError(refusal("move.not-made", number=number, moves=len(acts)))
+        raise WrongValueError(refusal("move.not-made", number=number, moves=len(acts)))
     return acts[number + 1] - 1 if number + 1 < len(acts) else played.rows[-1].seq
 
 

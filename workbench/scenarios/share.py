@@ -16,6 +16,7 @@ from typing import Any
 
 from workbench import presets
 from workbench.languages import phrase
+from workbench.notebook import WrongValueError
 from workbench.presets import Preset
 from workbench.trace.hash import trace_hash
 from workbench.trace.share import ShareCodeError, Shared, Value, decode, encode
@@ -96,7 +97,7 @@ def share_code(run: Run, cursor: int | None = None) -> str:
     if cursor is None:
         cursor = run.start_seq + 1
     if not 0 <= cursor <= len(run.rows):
-        raise ValueError(say("no-step", step=cursor, last=len(run.rows)))
+        raise WrongValueError(say("no-step", step=cursor, last=len(run.rows)))
     identity = run.identity()
     return encode(
         Shared(

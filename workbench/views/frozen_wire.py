@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Protocol
 
+from workbench.notebook import WrongValueError
 from workbench.trace.cut import Following
 from workbench.trace.gates import SENDER_OF
 
@@ -234,7 +235,7 @@ class FrozenWire(StageWidget):
             self.server.freeze_new(bool(value))
             return say("done.hold-new" if value else "done.let-new")
         if self.connection is None:
-            raise ValueError(self._nobody)
+            raise WrongValueError(self._nobody)
         wire, way = self.server.wire(self.connection), about or None
         if name in ("step", "some"):
             return self._step(wire, amount_of(name, value) if name == "some" else 1, way)
@@ -256,13 +257,13 @@ class FrozenWire(StageWidget):
         if name == "clear":
             wire.clear_breakpoints()
             return say("done.no-stops")
-        raise ValueError(say("off.no-act", act=repr(name)))
+        raise WrongValueError(say("off.no-act", act=repr(name)))
 
     @staticmethod
     def _step(wire: Any, frames: int, way: str | None) -> str:
         waiting = wire.held(way)
         if not waiting:
-            raise ValueError(say("off.none-there"))
+            raise WrongValueError(say("off.none-there"))
         passed = wire.step(frames, way)
         first = directed(waiting[0])
         return say("done.through" if passed == 1 else "done.some-through", n=passed, frame=first)

@@ -13,6 +13,7 @@ from typing import Any
 
 import ipywidgets as widgets
 
+from workbench.notebook import WrongValueError
 from workbench.scenarios.link_model import LinkModel
 from workbench.scenarios.race import ACT_OF_MOVE, YOURS, plans_of
 from workbench.scenarios.rules import CreditRule, rule_named
@@ -171,11 +172,11 @@ def lattice_of(desk: Any) -> LatticeDesk:
     """
     run = getattr(desk, "run", desk)
     if run.scenario.name != "race":
-        raise ValueError(say("desk.no-race", scenario=run.scenario.name))
+        raise WrongValueError(say("desk.no-race", scenario=run.scenario.name))
     given = run.parameters
     plans = plans_of(str(given["grants"]))
     if any(plan.drain or plan.echo for plan in plans) or given["other_credit"]:
-        raise ValueError(say("desk.one-link"))
+        raise WrongValueError(say("desk.one-link"))
     code = run.code.get("rule")
     first = str(given["rule"])
     others = [name for name in ("set", "add", "spec") if name != first]

@@ -18,6 +18,7 @@ from typing import Any
 
 from workbench import serial
 from workbench.languages import declared
+from workbench.notebook import WrongValueError
 from workbench.scenarios.beliefs import BELIEFS
 from workbench.scenarios.beside import Beside
 from workbench.scenarios.branches import Branches
@@ -198,7 +199,7 @@ def _chosen(walk: Walk, wanted: Scope | str | None) -> list[Scope]:
     first = [one for one in links if wanted in (one, one.link)]
     if not first:
         listed = ", ".join(str(one.link) for one in links) or say("cannot.none")
-        raise ValueError(say("cannot.no-link", link=repr(wanted), listed=listed))
+        raise WrongValueError(say("cannot.no-link", link=repr(wanted), listed=listed))
     return first + [one for one in links if one not in first]
 
 

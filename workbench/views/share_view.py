@@ -8,6 +8,7 @@ from typing import Any
 
 import ipywidgets as widgets
 
+from workbench.notebook import GivenError, WrongValueError
 from workbench.scenarios.branches import grown
 from workbench.scenarios.run import Run
 from workbench.scenarios.share import Restored
@@ -28,13 +29,13 @@ def share_code(desk: Any, cursor: int | None = None) -> str:
 
     Raises:
         ShareCodeError: if the run has too many acts for a short code.
-        TypeError: if it is none of these.
+        GivenError: if it is none of these.
     """
     desk = getattr(desk, "stage", desk)
     if isinstance(desk, StageWidget):
         return code_of(desk.run, desk.cursor + 1 if cursor is None else cursor)
     if not isinstance(desk, Run):
-        raise TypeError(say("share.no-run", kind=type(desk).__name__))
+        raise GivenError(say("share.no-run", kind=type(desk).__name__))
     return code_of(desk, cursor)
 
 
@@ -68,7 +69,7 @@ class OpenedView(Still, widgets.VBox):
             ValueError: if nothing could be restored.
         """
         if self.stage is None:
-            raise ValueError(say("share.nothing"))
+            raise WrongValueError(say("share.nothing"))
         run: Run = self.stage.run
         return run
 

@@ -9,6 +9,7 @@ from typing import Any
 import anywidget
 import traitlets
 
+from workbench.notebook import WrongValueError
 from workbench.scenarios.action import ActionError
 from workbench.scenarios.beside import Beside
 from workbench.scenarios.branches import Branches
@@ -273,8 +274,8 @@ class StageWidget(Still, anywidget.AnyWidget):
         if place is None:
             at = f"at={seq!r:.40}"
             if not rows:
-                raise ValueError(say("stage.no-rows", at=at))
-            raise ValueError(say("stage.no-row", at=at, first=rows[0].seq, last=rows[-1].seq))
+                raise WrongValueError(say("stage.no-rows", at=at))
+            raise WrongValueError(say("stage.no-row", at=at, first=rows[0].seq, last=rows[-1].seq))
         return place
 
     def _moved(self, change: Any) -> None:

@@ -14,6 +14,7 @@ from statistics import median
 from string import ascii_uppercase
 from typing import Any
 
+from workbench.notebook import WrongValueError
 from workbench.trace.braking import Held, blocked_intervals, held_by, links_of
 from workbench.trace.fold import Scope, link_scope
 from workbench.trace.schema import BROKER, CLIENT, OBSERVED, Row
@@ -116,11 +117,11 @@ def chosen_link(rows: Sequence[Row], link: Scope | str | None) -> Scope:
     """
     links = links_of(rows, sender=CLIENT) or links_of(rows)
     if not links:
-        raise ValueError(say("brakes.no-link"))
+        raise WrongValueError(say("brakes.no-link"))
     found = [one for one in links if link in (None, one, one.link)]
     if not found:
         listed = ", ".join(str(one.link) for one in links)
-        raise ValueError(say("brakes.no-such-link", link=repr(link), listed=listed))
+        raise WrongValueError(say("brakes.no-such-link", link=repr(link), listed=listed))
     return found[0]
 
 
@@ -290,4 +291,4 @@ def held_chart(
 
 def _checked(count: int) -> None:
     if count > MOST_POINTS:
-        raise ValueError(say("chart.too-many", n=count, most=MOST_POINTS))
+        raise WrongValueError(say("chart.too-many", n=count, most=MOST_POINTS))

@@ -142,7 +142,7 @@ def audit(
         kinds: make the readers.
 
     Raises:
-        ValueError: if no message moved over that link.
+        WrongValueError: if no message moved over that link.
     """
     rows = rows_of(trace)
     frames = [

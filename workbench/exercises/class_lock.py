@@ -50,7 +50,7 @@ def section_code(lesson: str, section: int = 0) -> str:
         section: the last one that is open; 0: all.
 
     Raises:
-        ValueError: if there is no such lesson or section.
+        WrongValueError: if there is no such lesson or section.
     """
     number = int(lesson_numbered(lesson).number)
     there = [one.number for one in sections_of(lesson)]

@@ -241,7 +241,7 @@ def classroom(question: str, lines: str | Iterable[str] = (), *, csv: str | Path
         csv: the file of a poll: codes in any column, or answers in one that is called `answer`.
 
     Raises:
-        ValueError: if there is no such lesson or question; the text lists what there is.
+        WrongValueError: if there is no such lesson or question; the text lists what there is.
         OSError: if the file cannot be read.
     """
     view = Classroom(_asked(question))

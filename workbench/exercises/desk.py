@@ -49,7 +49,7 @@ def stage(
 
     Raises:
         TypeError: if there are no rows to draw.
-        ValueError: if there is no such row, or no such act; the text says what is legal.
+        WrongValueError: if there is no such row, or no such act; the text says what is legal.
     """
     root = run_or_rows.runs[0] if isinstance(run_or_rows, Branches) else run_or_rows
     rows = getattr(root, "rows", root)

@@ -20,7 +20,7 @@ def handout(lesson: str) -> Handout:
         lesson: its number, such as "01".
 
     Raises:
-        ValueError: if there is no such lesson, or no handout of it.
+        WrongValueError: if there is no such lesson, or no handout of it.
     """
     about = lesson_numbered(lesson)
     here = room().get(lesson)

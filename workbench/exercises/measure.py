@@ -119,7 +119,7 @@ def seq_of(rows: Iterable[Row], kind: str, number: int = 1, *, event: str = RECE
     """`seq` of the first, second, ... row of such a frame; for placing an act or a cursor.
 
     Raises:
-        ValueError: if there are not so many.
+        WrongValueError: if there are not so many.
     """
     found = frames(rows, kind, event=event)
     if not 1 <= number <= len(found):
@@ -132,7 +132,7 @@ def arrival(played: Run, number: int) -> int:
     """`seq` of the row at which the first, second, ... message arrives at the receiver.
 
     Raises:
-        ValueError: if not so many arrive.
+        WrongValueError: if not so many arrive.
     """
     return seq_of(played.rows, "transfer", number)
 

@@ -310,7 +310,7 @@ def piece(name: str) -> Piece:
     """A piece of the museum, played once.
 
     Raises:
-        ValueError: if there is none of that name; the text lists them.
+        WrongValueError: if there is none of that name; the text lists them.
     """
     if name not in PIECES:
         raise WrongValueError(

@@ -27,7 +27,7 @@ def present(lesson: str, section: int = 1) -> Presentation:
         section: at which it opens.
 
     Raises:
-        ValueError: if there is no such lesson or section, or if what it shows happens live.
+        WrongValueError: if there is no such lesson or section, or if what it shows happens live.
     """
     about = lesson_numbered(lesson)
     slides = [slide for one in walked(lesson) for slide in _slides(one)]

@@ -126,7 +126,7 @@ def source_of(*names: str) -> Sources:
     """The code with which faulty readers read a frame.
 
     Raises:
-        ValueError: if there is no reader of that name; the text lists them.
+        WrongValueError: if there is no reader of that name; the text lists them.
     """
     known: dict[str, type[Reader]] = {reader.name: reader for reader in FAULTY}
     unknown = [name for name in names if name not in known]

@@ -43,7 +43,7 @@ def walked(lesson: str) -> Iterator[Section]:
     """Run a lesson's cells in this process and give each section when all its cells have run.
 
     Raises:
-        ValueError: as `stepped`.
+        WrongValueError: as `stepped`.
     """
     for _, after_cells in groupby(stepped(lesson), key=lambda section: section.heading.number):
         *_, section = after_cells
@@ -57,7 +57,8 @@ def stepped(lesson: str) -> Iterator[Section]:
     print or display is dropped: it may hold what somebody who looks on is asked first.
 
     Raises:
-        ValueError: if there is no such lesson, or what it shows happens on a live wire or in Spark.
+        WrongValueError: if there is no such lesson, or what it shows happens on a live wire or in
+            Spark.
     """
     if is_live(lesson):
         raise WrongValueError(say("live", lesson=lesson))

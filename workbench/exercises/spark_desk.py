@@ -143,7 +143,7 @@ class SparkDesk(Still, widgets.VBox):
             without: columns that the table on the page leaves out.
 
         Raises:
-            ValueError: there is no such question.
+            WrongValueError: there is no such question.
             NotRecordedError: there is no Spark, and nothing is recorded.
         """
         if isinstance(question, str) and question not in QUESTIONS:

@@ -110,7 +110,7 @@ def cannot_tell(capture: str = PUBLISHERS, *, skip: int = 0) -> UnknownReport:
         skip: pretend that the recorder came late, and missed so many packets.
 
     Raises:
-        ValueError: there is no such capture; the text lists those there are.
+        WrongValueError: there is no such capture; the text lists those there are.
     """
     for path, result in _imported():
         if path.stem == capture:
@@ -161,7 +161,7 @@ def big_trace(frames: int | None = None) -> LessonTrace:
             small machine if None.
 
     Raises:
-        ValueError: less than one frame.
+        WrongValueError: less than one frame.
     """
     if frames is not None and frames < 1:
         raise WrongValueError(say("traces.too-small", frames=frames))

@@ -275,7 +275,7 @@ def same_flows(rows: Sequence[Row]) -> tuple[Row, Row]:
     """The first two grants of a capture that follow each other and say the same.
 
     Raises:
-        ValueError: if there are none.
+        WrongValueError: if there are none.
     """
     for first, second in pairwise(measure.observed_grants(rows)):
         same = _said(first) == _said(second)

@@ -164,7 +164,7 @@ def searched(
         initial_delivery_count: with which the sender begins.
 
     Raises:
-        ValueError: the link is too large to be searched whole, so nothing could be said of it.
+        WrongValueError: the link is too large to be searched whole, so nothing could be said of it.
     """
     # What is told about all schedules is worked out from all of them, or not told.
     found = explore(
@@ -446,7 +446,7 @@ def bad_states(messages: int, grants: Sequence[int], rule: str) -> Found:
     """How large a part of all states is bad under a rule?
 
     Raises:
-        ValueError: the link is too large to be searched whole.
+        WrongValueError: the link is too large to be searched whole.
     """
     found = searched(messages=messages, grants=grants, rule=rule)
     yield {
@@ -491,7 +491,7 @@ def passing_rules(messages: int, grants: Sequence[int]) -> Found:
     """How many of the rules have no bad state with these grants?
 
     Raises:
-        ValueError: the link is too large to be searched whole.
+        WrongValueError: the link is too large to be searched whole.
     """
     found = {rule: searched(messages=messages, grants=grants, rule=rule) for rule in RULES}
     yield {

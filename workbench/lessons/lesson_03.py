@@ -104,7 +104,7 @@ def rabbit_drain(rows: Sequence[Row]) -> tuple[Row, list[Row]]:
     The rows that follow end before the client's next flow on that connection.
 
     Raises:
-        ValueError: if there is none.
+        WrongValueError: if there is none.
     """
     flows = measure.frames(rows, "flow", event=OBSERVED, from_peer=CLIENT)
     for request in flows:
@@ -123,7 +123,7 @@ def rabbit_stop(rows: Sequence[Row]) -> Row:
     """The first flow of a capture that stops a link: link-credit 0 with echo, after messages.
 
     Raises:
-        ValueError: if there is none.
+        WrongValueError: if there is none.
     """
     for row in measure.observed_grants(rows):
         if _stops(row) and number_in(row, "delivery_count"):

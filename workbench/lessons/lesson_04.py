@@ -111,7 +111,7 @@ def refused_at(played: Run) -> int:
     """`seq` of the row at which the broker ends a session.
 
     Raises:
-        ValueError: if it ends none.
+        WrongValueError: if it ends none.
     """
     found = _ends(played.rows)
     if not found:
@@ -124,7 +124,7 @@ def rabbit_cut(rows: Sequence[Row]) -> Row:
     """The flow of a capture that sets link-credit to 0 in the middle of a message.
 
     Raises:
-        ValueError: if there is none.
+        WrongValueError: if there is none.
     """
     unfinished = False
     for row in rows:

@@ -71,7 +71,7 @@ def lesson_numbered(number: str) -> Lesson:
     """The lesson of that number.
 
     Raises:
-        ValueError: if there is none; the text lists the numbers.
+        WrongValueError: if there is none; the text lists the numbers.
     """
     for lesson in LESSONS:
         if lesson.number == number:

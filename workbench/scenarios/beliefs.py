@@ -134,7 +134,7 @@ def belief_named(name: str) -> Belief | WindowBelief | CommitBelief:
     """The belief of that name, about link credit, a session's window or a commit.
 
     Raises:
-        ValueError: if there is none; the text lists the names.
+        WrongValueError: if there is none; the text lists the names.
     """
     try:
         return SHOWN[name]
@@ -274,7 +274,7 @@ def counterexample(
         None if there is none within the bounds: then the belief is right there.
 
     Raises:
-        ValueError: no such belief.
+        WrongValueError: no such belief.
     """
     if isinstance(belief, str):
         belief = belief_named(belief)

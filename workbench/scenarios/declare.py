@@ -42,7 +42,7 @@ _GRANTS = (
 _WRITTEN = {"us": "µs"}  # units
 # With which queues and memory refuse a number that a learner has chosen.
 REFUSALS = (QueueError, QueueArgumentError, SystemMemoryError)
-"""What a queue or the memory refuses is told in its words, as a `PlainError`."""
+"""What a queue or the memory refuses; an act, or a run, is refused in the same words."""
 
 
 class ParameterError(PlainError, ValueError):
@@ -403,7 +403,7 @@ def scenario(
         told: what came of it.
 
     Raises:
-        ValueError: when it is applied, if another one has that name.
+        WrongValueError: when it is applied, if another one has that name.
     """
 
     def declare(build: Callable[..., None]) -> Scenario:

@@ -66,7 +66,7 @@ class LinkModel:
         first_credit: credit that both ends have agreed on before the first move.
 
     Raises:
-        ValueError: a number is not legal; the text says what is.
+        WrongValueError: a number is not legal; the text says what is.
     """
 
     messages: int
@@ -149,7 +149,7 @@ class LinkModel:
         """The state that a move leads to.
 
         Raises:
-            ValueError: if it is not possible; the text says why and what is.
+            WrongValueError: if it is not possible; the text says why and what is.
         """
         for name, reached in self.successors(state):
             if name == move:

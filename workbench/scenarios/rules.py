@@ -63,7 +63,7 @@ def rule_named(name: str) -> NamedRule:
     """The rule of that name.
 
     Raises:
-        ValueError: if there is none; the text lists the names.
+        WrongValueError: if there is none; the text lists the names.
     """
     try:
         return RULES[name]

@@ -94,7 +94,7 @@ def seq_of_move(played: Run, number: int) -> int:
     """`seq` of the last row that the move of that place (0 is the first) caused.
 
     Raises:
-        ValueError: if so many moves were not made.
+        WrongValueError: if so many moves were not made.
     """
     acts = [row.seq for row in played.rows if row.event == "action"]
     if not 0 <= number < len(acts):

@@ -92,7 +92,7 @@ def share_code(run: Run, cursor: int | None = None) -> str:
 
     Raises:
         ShareCodeError: if it has too many acts for a short code; the text says what to do.
-        ValueError: if there is no such step.
+        WrongValueError: if there is no such step.
     """
     if cursor is None:
         cursor = run.start_seq + 1

@@ -47,7 +47,7 @@ class LatticeDesk(Still, widgets.VBox):
         path: moves of the learner's own, drawn on top.
 
     Raises:
-        ValueError: no such rule.
+        WrongValueError: no such rule.
 
     Attributes:
         view: the lattice of the chosen rule.
@@ -168,7 +168,7 @@ def lattice_of(desk: Any) -> LatticeDesk:
         desk: a stage with a race, or a run of it.
 
     Raises:
-        ValueError: the model has no such link; the text says what it cannot show.
+        WrongValueError: the model has no such link; the text says what it cannot show.
     """
     run = getattr(desk, "run", desk)
     if run.scenario.name != "race":

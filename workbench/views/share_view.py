@@ -66,7 +66,7 @@ class OpenedView(Still, widgets.VBox):
         """The run that is shown, so that a check takes this as it takes a stage.
 
         Raises:
-            ValueError: if nothing could be restored.
+            WrongValueError: if nothing could be restored.
         """
         if self.stage is None:
             raise WrongValueError(say("share.nothing"))

@@ -113,7 +113,7 @@ def chosen_link(rows: Sequence[Row], link: Scope | str | None) -> Scope:
     """The link that is meant: a client's sending link by name, or the first.
 
     Raises:
-        ValueError: there is none; the text lists the names.
+        WrongValueError: there is none; the text lists the names.
     """
     links = links_of(rows, sender=CLIENT) or links_of(rows)
     if not links:
@@ -149,7 +149,7 @@ def brake_chart(
         title: above the chart; the link's name if empty.
 
     Raises:
-        ValueError: the run has no such link.
+        WrongValueError: the run has no such link.
     """
     rows, begin_us = _begun(trace)
     chosen = chosen_link(rows, link)
@@ -235,7 +235,7 @@ def rate_chart(windows: Iterable[Window]) -> Chart:
         windows: where each begins, microseconds, and its messages; all of the same length.
 
     Raises:
-        ValueError: there are too many windows to draw; the text says what to do.
+        WrongValueError: there are too many windows to draw; the text says what to do.
     """
     windows = list(windows)
     _checked(len(windows))
@@ -274,7 +274,7 @@ def held_chart(
         end_us: where the time axis ends.
 
     Raises:
-        ValueError: there are too many windows to draw.
+        WrongValueError: there are too many windows to draw.
     """
     found = sorted(rows, key=lambda row: (row["window_start_us"], row["brake"]))
     _checked(len(found))

@@ -95,6 +95,9 @@ def test_a_full_store_is_the_end_of_the_chain() -> None:
         "blocked", "hangs",
     ]  # fmt: skip
     assert nodes["reader:c1"]["blocked"] == "stopped"
+    assert [name for name, on in states[-1]["on"].items() if on] == ["stall:store"]
+    resumed = made(played.then("resume", queue="store"))[1]
+    assert not any(resumed[-1]["on"].values())
 
 
 def test_acts_stand_where_they_are_done(beside: Any) -> None:

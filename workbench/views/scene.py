@@ -327,11 +327,12 @@ class Strip:
 
     def _switch(self, row: Row) -> None:
         """Take note of what is on or off after a row, by act and what it is done to."""
-        act, about, on = _switched(row)
-        if on:
-            self._on.add((act, about))
-        else:
-            self._on.discard((act, about))
+        act, names, on = _switched(row)
+        for about in names:
+            if on:
+                self._on.add((act, about))
+            else:
+                self._on.discard((act, about))
 
     def _step(self, row: Row, state: Doc) -> Doc:
         told = self.walk.explanation
@@ -388,16 +389,21 @@ class Strip:
         return max([*last, *(doc["path"][-1][0] for _, doc in self.frames)])
 
 
-def _switched(row: Row) -> tuple[str, str, bool]:
-    """What a row switches on or off: the act, what it is done to, and whether it is on now."""
+def _switched(row: Row) -> tuple[str, tuple[str, ...], bool]:
+    """What a row switches on or off: the act, what it is done to, and whether it is on now.
+
+    An act calls a message store `store`, or does not name it where it can be done to nothing else.
+    """
     if row.event in ("alarm-set", "alarm-clear"):
-        return "alarm", row.kind or "", row.event == "alarm-set"
-    about = row.vantage.rpartition("@")[2] if "@" in row.vantage else row.queue or ""
+        return "alarm", (row.kind or "",), row.event == "alarm-set"
+    about = (row.vantage.rpartition("@")[2] if "@" in row.vantage else row.queue or "",)
+    if row.vantage.startswith("store:"):
+        about = ("", "store")
     if row.event == "note" and row.kind in ("stalled", "resumed"):
         return "stall", about, row.kind == "stalled"
     if row.event == "note" and row.kind in ("cut-off", "mended", "down"):
         return "cut_off", about, row.kind == "cut-off"
-    return "", "", False
+    return "", (), False
 
 
 def is_marked(told: Explanation) -> bool:

@@ -114,6 +114,7 @@ def test_a_real_client_is_served_through_it_and_every_frame_is_observed_once(beh
     rows = proxy.rows()
     frames = [row for row in rows if row.frame_id is not None]
     assert {(row.vantage, row.event) for row in frames} == {("wire", "observed")}
+    assert all(row.timed and row.t_raw_us == row.t_us for row in frames)
     assert len({row.frame_id for row in frames}) == len(frames)
     assert {row.ledger_source for row in frames if row.ledger} == {"observed"}
     kinds = [row.kind for row in frames if row.from_peer == "client"]

@@ -82,7 +82,9 @@ def _write(frames: list[Row], writer: PcapngWriter) -> ExportResult:
     starts: dict[str, int] = {}
     for row in frames:
         # Less where the packets' clock went back, which the time of a run does not.
-        start = START_US if row.t_raw_us is None else row.t_raw_us - row.t_us
+        # A gate's clock begins with the run, so it tells no date.
+        start = (row.t_raw_us or 0) - row.t_us
+        start = start if start > 0 else START_US
         starts[row.run] = max(start, starts.get(row.run, 0))
     begun: set[str] = set()
     rebuilt, end = 0, 0

@@ -136,7 +136,8 @@ COLUMNS: tuple[Field, ...] = (
     Field(
         "t_raw_us",
         "int64",
-        "captures only: the packet clock as it was; `t_us` is its running maximum",
+        "captures: the packet clock as it was; a gate: its time in the run; `t_us` is the running"
+        " maximum",
         "us",
     ),
     Field(

@@ -98,7 +98,7 @@ def frame_row(
             Of AMQP 0-9-1: `session`, `consumer` and `ledger`; of 0-10: `session`, `destination`,
             `sends` (this end sends its messages) and `ledger`. None if it concerns no session.
         ledger_source: `own`, `shadow` or `observed`.
-        t_raw_us: the packet clock, for a capture.
+        t_raw_us: the packet clock, for a capture; at a gate, when the frame passed it.
         raw: the frame's octets, if they are at hand, and whole; else `Row.raw` encodes the item
             when asked.
         flat: `flat_item(item, raw)`, if it is at hand.
@@ -372,11 +372,13 @@ class Recorder:
         except Exception as error:  # a row without counters is better than none
             self.problems.append(f"row {self._seq}: {end.vantage} gives no counters: {error}")
             scope = None
+        now_us = t_us if self._now is None else self._now()
         row = frame_row(
             flight.item,
             run=self.run,
             seq=self._seq,
-            t_us=self._time(t_us if self._now is None else self._now()),
+            t_us=self._time(now_us),
+            t_raw_us=now_us if event == OBSERVED else None,
             vantage=end.vantage,
             event=event,
             frame_id=flight.frame_id,

@@ -120,6 +120,7 @@ def test_the_most_in_a_queue_is_its_mark_and_the_window():
         (41, None, "A mark is a whole number from 1 to 40"),
         (29, False, "the queue stops when it holds 30"),
         (36, False, "ends in a lost session, after 41 messages"),
+        (34, True, "never holds more than 39"),
         (35, True, "never holds more than 40"),
     ],
 )

@@ -385,16 +385,23 @@ def other_queue(both: Sequence[Face], other: int) -> Found:
 # -- what is checked
 
 
-def _worst(queue: Run, publish: int) -> Run:
+def _worst(queue: Run, publish: int, *, emptied: bool = True) -> Run:
     """Of the runs in which some messages went before, the one in which the queue holds the most.
 
     A producer looks at its window now and then: how full that is when the queue stops depends on
-    what it has sent before. If it loses its session in one of them, it is that run.
+    what it has sent before, and on whether some of that is gone again. If it loses its session in
+    one of them, it is that run.
+
+    Args:
+        queue: the run in which nothing has been sent.
+        publish: messages that come at once then.
+        emptied: somebody may have taken one before.
     """
-    found = []
-    for before in range(2 * int(queue.parameters["window"] or 1)):
-        begun = together(queue, _put(before)) if before else queue
-        found.append(together(begun, _put(publish)))
+    befores = range(1, 2 * int(queue.parameters["window"] or 1))
+    begun = [queue, *(together(queue, _put(before)) for before in befores)]
+    if emptied:
+        begun += [together(one, ("accept", {"count": 1})) for one in begun[1:]]
+    found = [together(one, _put(publish)) for one in begun]
     return max(found, key=lambda one: (fate(one) == "ended", max(_levels(one.rows))))
 
 
@@ -460,7 +467,7 @@ def windows_table(windows: Sequence[int], *, publish: int, **parameters: Any) ->
     """
     lines = []
     for window in windows:
-        played = _worst(full(window=window, **parameters), publish)
+        played = _worst(full(window=window, **parameters), publish, emptied=False)
         lines.append(
             (
                 str(window) if window else say("none"),

@@ -378,6 +378,26 @@ def test_an_answer_to_another_question_of_that_name_is_not_put_back():
     assert shown.compare.disabled
 
 
+def test_an_answer_to_other_numbers_is_not_put_back():
+    """What was wrong of one broker may be right of another; each has its own answer back."""
+    log = Progress()
+    seven, eight = (
+        replace(
+            question(solve=lambda many=many: Solution(answer=many, reason="So many came.")),
+            text=f"How many come of {many}?",
+        )
+        for many in (7, 8)
+    )
+    for asked in (seven, eight):
+        shown = PredictionView(Prediction(asked), log)
+        assert (shown.field.value, shown.line.value) == ("", "")
+        shown.field.value = "7"
+        shown.compare.click()
+    said = [PredictionView(Prediction(asked), log).line.value for asked in (seven, eight)]
+    assert "You said before: 7. ✔" in said[0]
+    assert "You said before: 7. ✘" in said[1]
+
+
 def test_nothing_that_is_sent_to_the_browser_gives_the_answer_away():
     """Neither the widget's state nor its still holds the solution before Compare."""
     shown, _ = view(solve=lambda: Solution(answer="only this", reason="It is only this."))

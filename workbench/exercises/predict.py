@@ -10,6 +10,7 @@ import html
 from typing import Any
 
 import ipywidgets as widgets
+from msgspec import UNSET
 
 from workbench.languages import on_page, words
 from workbench.trace.schema import Row
@@ -20,7 +21,7 @@ from workbench.views.stills import Still
 from .class_box import ClassBox
 from .class_lock import obstacle, watchers
 from .codes import asked, code_of
-from .progress import CONFIDENCES, SURE, Progress, progress
+from .progress import CONFIDENCES, SURE, Progress, fingerprint, progress
 from .progress_view import browser_copy
 from .question import AnswerError, Prediction, Question, Stage, Verdict, say
 
@@ -128,12 +129,14 @@ class PredictionView(Still, widgets.VBox):
 
     def _put_back(self) -> None:
         """Show the answer of an earlier day, as the log has it; Compare works out the reason."""
+        question = self.prediction.question
         if self.prediction.stage is not Stage.ASKED:
             return
         told = [
             one
             for one in self._log.records
-            if (one.name, one.recalled_in) == (self.prediction.question.name, self._recalled_in)
+            if (one.name, one.recalled_in) == (question.name, self._recalled_in)
+            and one.asked in (UNSET, fingerprint(question.text))
         ]
         if not told:
             return
@@ -218,6 +221,7 @@ class PredictionView(Still, widgets.VBox):
                 confidence=self.prediction.confidence,
                 hints=len(self.prediction.hints),
                 recalled_in=self._recalled_in,
+                asked=self.prediction.question.text,
             )
         self._show(verdict)
 

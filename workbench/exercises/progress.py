@@ -30,7 +30,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import msgspec
-from msgspec import Meta
+from msgspec import UNSET, Meta, UnsetType
 from msgspec.structs import replace
 
 from workbench.languages import declared, words
@@ -79,6 +79,8 @@ class Record(msgspec.Struct, frozen=True, kw_only=True):
         hints: how many hints were looked at before.
         recalled_in: number of the later lesson that asked again in a fresh form; None in the
             lesson itself.
+        asked: which text was asked, as `fingerprint` has it: with other numbers, or of another
+            broker, it is another question. Unset where nobody tells.
     """
 
     id: _Name
@@ -91,6 +93,7 @@ class Record(msgspec.Struct, frozen=True, kw_only=True):
     right: bool | None
     hints: Annotated[int, Meta(ge=0, le=1000)] = 0
     recalled_in: _Lesson | None = None
+    asked: _Name | UnsetType = UNSET
 
     @property
     def name(self) -> str:
@@ -212,6 +215,11 @@ def read(data: bytes) -> Lines:
     return ordered
 
 
+def fingerprint(text: str) -> str:
+    """A short name of a text."""
+    return hashlib.sha256(text.encode()).hexdigest()[:8]
+
+
 def shortened(answer: object) -> str:
     """An answer as text of a bounded length, without halves of surrogate pairs."""
     text = str(answer).encode("utf-8", "replace").decode("utf-8")
@@ -249,6 +257,7 @@ class Progress:
         confidence: str | None = None,
         hints: int = 0,
         recalled_in: str | None = None,
+        asked: str | None = None,
     ) -> None:
         """Take note of a comparison. The same answer twice in a row counts once.
 
@@ -260,6 +269,7 @@ class Progress:
             confidence: one of `CONFIDENCES`.
             hints: how many hints were looked at before.
             recalled_in: the later lesson that asked again.
+            asked: the text of the question.
 
         Raises:
             ValueError: if the name has no lesson in it, or the confidence is none of the three.
@@ -283,6 +293,7 @@ class Progress:
                 right=right,
                 hints=hints,
                 recalled_in=recalled_in,
+                asked=UNSET if asked is None else fingerprint(asked),
             )
             last = next((one for one in reversed(here) if one.name == record.name), None)
             if last is None or _said(last) != _said(record):
@@ -479,7 +490,7 @@ class Progress:
 
 
 def _said(record: Record) -> tuple[Any, ...]:
-    return record.answer, record.right, record.recalled_in
+    return record.answer, record.right, record.recalled_in, record.asked
 
 
 def _line(name: str, entry: Entry) -> str:

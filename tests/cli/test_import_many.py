@@ -50,6 +50,16 @@ def test_a_folder_becomes_a_folder_of_the_good_ones(folder, tmp_path, capsys):
     assert "0 captures, 0 rows, 2 there already" in capsys.readouterr().err
 
 
+def test_what_is_damaged_is_told_of_a_folder_as_of_one_capture(folder, tmp_path, capsys):
+    """The octets that there are, are in the trace."""
+    cut = folder / NAMES[0]
+    cut.write_bytes(cut.read_bytes()[:5_000])
+    assert main(["import", str(folder), "-o", str(tmp_path / "traces")]) == 0
+    told = capsys.readouterr().err
+    assert f"workbench import: {NAMES[0]}: the file ends in the middle of" in told
+    assert "2 captures" in told
+
+
 def test_one_row_is_told_as_one(tmp_path, capsys):
     """Of a folder, as of one capture."""
     place = tmp_path / "logs"

@@ -41,7 +41,7 @@ STEP_FILES = 16
 
 PART = (
     "number long, run string, rows long, problem string, kept boolean, fatal boolean,"
-    " missing boolean, others string"
+    " missing boolean, remarks string"
 )
 """Of `Part`, and of which capture it came."""
 
@@ -97,14 +97,14 @@ class Ingested:
         rows: rows that were decoded now.
         kept: captures whose part was there already.
         failures: one line for each capture that was skipped.
-        others: one line for each capture with connections that are not in the trace.
+        remarks: what of the captures is not in the trace, or is damaged; a line each.
     """
 
     files: int = 0
     rows: int = 0
     kept: int = 0
     failures: list[str] = field(default_factory=list)
-    others: list[str] = field(default_factory=list)
+    remarks: list[str] = field(default_factory=list)
 
 
 def ingest(
@@ -209,8 +209,7 @@ class _Job:
                 self.waiting[f"{self.steps}/{name}"] = goal
                 self.result.files += 1
                 self.result.rows += part.rows
-                if part.others:
-                    self.result.others.append(part.others)
+                self.result.remarks += part.remarks.splitlines()
         self.steps += 1
 
     def _written(self, files: Sequence[str]) -> list[tuple[str, Part]]:

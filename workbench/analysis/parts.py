@@ -30,7 +30,7 @@ class Part(NamedTuple):
         kept: its part is there already, so it was not read.
         fatal: the problem is the place that is written to, not the capture.
         missing: there is no such capture where the task runs.
-        others: connections in it that are not in the trace, in one line; empty if there are none.
+        remarks: what of it is not in the trace, or is damaged; a line each.
     """
 
     run: str
@@ -39,7 +39,7 @@ class Part(NamedTuple):
     kept: bool = False
     fatal: bool = False
     missing: bool = False
-    others: str = ""
+    remarks: str = ""
 
 
 def write_part(
@@ -73,7 +73,7 @@ def write_part(
     except OSError as error:
         problem = f"{Path(capture).name}: {error.strerror or error}"
         return Part(run, problem=problem, missing=missing)
-    return Part(run, rows, others=given.report.others)
+    return Part(run, rows, remarks="\n".join(given.report.remarks))
 
 
 def _written(target: str, tables: Iterable[Any]) -> int:

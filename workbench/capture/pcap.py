@@ -28,6 +28,8 @@ __all__ = ["CaptureError", "CaptureReader", "Packet"]
 
 MAX_BLOCK = 16 * 1024 * 1024
 """Largest block believed, in octets: 64 times the largest snapshot length of tcpdump."""
+_LEAST_BLOCK = 12
+"""Of pcapng: its type, and its length twice."""
 
 _PCAP_MAGIC = {
     b"\xa1\xb2\xc3\xd4": (">", 1),
@@ -193,10 +195,10 @@ class CaptureReader:
             t_us = seconds * _MICROSECONDS + fraction // divisor
             yield Packet(self._number, t_us, linktype, data, max(0, length - kept))
 
-    def _lying(self, at: int, size: int) -> None:
+    def _lying(self, at: int, size: int, least: int = 0) -> None:
         self.problems.append(
-            f"{self.name}: what stands at offset {at} says that it is {size} octets long, "
-            f"more than the {MAX_BLOCK} believed; reading ends there"
+            f"{self.name}: what stands at offset {at} says that it is {size} octets long; "
+            f"{least} to {MAX_BLOCK} are believed, and reading ends there"
         )
 
     # -- pcapng
@@ -230,8 +232,8 @@ class CaptureReader:
                 self.merged = self.merged or written.startswith(_MERGER)
                 continue
             block_type, size = head_of(head)
-            if size < 12 or size > MAX_BLOCK:
-                self._lying(at, size)
+            if size < _LEAST_BLOCK or size > MAX_BLOCK:
+                self._lying(at, size, _LEAST_BLOCK)
                 break
             body = self._read(size - 8)
             if len(body) < size - 8:
@@ -260,7 +262,7 @@ class CaptureReader:
     def _section(self, count: int, at: int, size: int) -> bytes | None:
         """What follows a section's byte-order magic; None if it is not all there."""
         if count < 0 or count > MAX_BLOCK:
-            self._lying(at, size)
+            self._lying(at, size, _LEAST_BLOCK)
             return None
         rest = self._read(count)
         if len(rest) < count:
@@ -274,7 +276,7 @@ class CaptureReader:
         if index >= len(self._interfaces):
             self.problems.append(
                 f"{self.name}: packet {self._number} is left out: it names interface {index}, "
-                f"and {len(self._interfaces)} of them are described"
+                f"and the file has described {len(self._interfaces)} by then"
             )
             return None
         if kept > holds:

@@ -298,6 +298,14 @@ class CaptureReport:
         )
 
     @property
+    def remarks(self) -> list[str]:
+        """What is not in the trace, or is damaged: a line each, with the file's name."""
+        damaged = (
+            f"{self.file}: {one.name}: {text}" for one in self.connections for text in one.problems
+        )
+        return [*filter(None, [self.others]), *self.problems, *damaged]
+
+    @property
     def others(self) -> str:
         """The connections that are not in the trace, in one line; empty if all with octets are."""
         left = [one for one in self.connections if not one.imported and one.protocol != "empty"]

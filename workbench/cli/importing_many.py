@@ -49,8 +49,8 @@ def import_many(arguments: argparse.Namespace) -> int:
     result = _imported(arguments)
     for failure in result.failures:
         say(f"workbench import: skipped: {failure}")
-    for others in result.others:
-        say(f"workbench import: {others}")
+    for remark in result.remarks:
+        say(f"workbench import: {remark}")
     if result.failures and arguments.strict:
         say("workbench import: nothing written, because --strict was said")
         return BAD_INPUT
@@ -117,5 +117,5 @@ def _one_by_one(arguments: argparse.Namespace, given: list[str], folder: Path) -
             folder.rmdir()
     return Ingested(
         files=len(report.captures), rows=report.rows, kept=report.kept, failures=report.failures,
-        others=[capture.others for capture in report.captures if capture.others],
+        remarks=[remark for capture in report.captures for remark in capture.remarks],
     )  # fmt: skip

@@ -163,6 +163,30 @@ def test_a_stall_lasts_while_no_row_comes(rows, tmp_path, clock, capsys):
     assert told == [duration(before_us + s * 1_000_000) for s in (10, 20, 40)]
 
 
+def test_a_stall_lasts_while_only_another_connection_has_rows(repo, tmp_path, clock, capsys):
+    """Its age began anew with each of them."""
+    file = repo / "data" / "captures" / "amqp091" / "rmq43_b1_amqp091_memory_alarm.pcapng"
+    rows = import_capture([file]).rows
+    stall = next(
+        one for one in folds.stalls(rows) if (one.connection, one.brake) == ("c1", "alarm")
+    )
+    begun = stall.seq + 1
+    ended = next(row.seq for row in rows if row.frame_id == stall.release_frame_id)
+    clock.s = 5_000
+    followed, told = Follower(tmp_path), []
+    screen = screen_of(followed, tmp_path)
+    for number, (start, end) in enumerate([(0, begun), *((n, n + 1) for n in range(begun, ended))]):
+        part = tmp_path / f"live-{number:05}.parquet"
+        files.write(part, rows[start:end])
+        os.utime(part, (5_000, 5_000))
+        screen.show(fresh=bool(followed.poll()))
+        age = duration(rows[end - 1].t_us - stall.start_us)
+        ages = re.findall(r"c1 published: alarm for (.*?),", capsys.readouterr().out)
+        told += [(one, age) for one in ages]
+    assert len(told) > 5
+    assert [one for one in told if one[0] != one[1]] == []
+
+
 def test_a_stall_is_told_when_one_goes_on_though_no_row_comes(rows, tmp_path, clock, capsys):
     """With all of its time, while nobody followed too."""
     first, before_us = held(rows)

@@ -454,7 +454,9 @@ class _Screen:
         return self.follower.clock_us(row["run"]) < ended_us + RECENT_US
 
     def _current(self, row: dict[str, Any]) -> dict[str, Any]:
-        """What lasts has lasted up to now, and not only to the latest row."""
+        """What lasts has lasted up to now, and not only to the latest row, or its connection's."""
+        if self.question == "stalls":
+            return {**row, "end_us": self.follower.clock_us(row["run"])}
         clock = _CLOCKS.get(self.question, "")
         if row.get(clock) is None:
             return row

@@ -61,6 +61,18 @@ def test_a71_a_connection_can_be_opened_under_an_alarm(begun):
     assert told(solution, refused).startswith("no connection can be opened")
 
 
+def test_what_is_done_after_a_wait_is_done_then(begun):
+    """While the alarm is on the broker looks at its memory once a second, and says so."""
+    full = filled(begun, 150)
+    waited = full.then("wait", ms=3_000)
+    looks = [row for row in waited.rows if row.kind == "memory" and row.event == "note"]
+    since_us = next(row.t_us for row in full.rows if row.event == "alarm-set")
+    assert [row.t_us - since_us for row in looks] == [1_000_000, 2_000_000, 3_000_000]
+    assert {row.extra["held"] > row.extra["limit"] == 40_000 for row in looks} == {True}
+    done = next(row for row in waited.then("consume").rows[len(waited.rows) :])
+    assert done.t_us >= looks[-1].t_us
+
+
 def test_the_check_wants_an_alarm_that_ends_by_itself(begun):
     """By a consumer, and the next look at the memory; a switch does not count."""
     assert judged(check.over, begun).right is None

@@ -67,6 +67,8 @@ def test_what_nobody_reads_waits_in_the_socket_the_oldest_first(beside: Any) -> 
     waiting = states[-1]["links"]["c1"]["waiting"]
     assert [text for text, _ in waiting[:4]] == ["1"] * 4
     assert len(waiting) == 8
+    words = [step["in_words"] for step in doc["branches"][0]["steps"] if "in_words" in step]
+    assert "has stopped; 9 messages in its socket." in words[-1]
     paths = [
         frame["path"]
         for frame in doc["branches"][0]["frames"]

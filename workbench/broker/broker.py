@@ -271,7 +271,7 @@ class Broker:
 
         From half of it on classic queues page messages out, if the preset's do.
         """
-        self.memory = MemoryMonitor(self, lambda: self.held_octets, limit)
+        self.memory = MemoryMonitor(self, lambda: self.held_octets, limit, self.tap)
         self.watch_paging(lambda: self.held_octets, limit)
 
     def watch_paging(self, used: Callable[[], int], limit: int) -> None:

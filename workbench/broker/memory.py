@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Protocol
 
-from workbench.sim import Clock
+from workbench.sim import Clock, Tap
 
 MEMORY = "memory"
 CHECK_INTERVAL_US = 1_000_000  # rabbit_memory.hrl: DEFAULT_MEMORY_CHECK_INTERVAL
@@ -46,13 +46,14 @@ class MemoryMonitor:
         broker: whose alarm it is.
         held: returns how many octets are held.
         limit: octets that may be held.
+        tap: takes a row for each look while the alarm is on.
 
     Attributes:
         limit: octets that may be held.
         on_change: told when the alarm is set (True) or cleared (False).
     """
 
-    def __init__(self, broker: Alarmed, held: Callable[[], int], limit: int) -> None:
+    def __init__(self, broker: Alarmed, held: Callable[[], int], limit: int, tap: Tap) -> None:
         self.limit = limit
         self._held = held
         self._broker = broker
@@ -60,6 +61,7 @@ class MemoryMonitor:
         self._unchecked = 0
         self.on_change: Callable[[bool], None] = lambda _on: None
         self._set = False  # by this monitor: an alarm that a person has set stays
+        self._note = tap.bind(broker.clock, vantage="broker").note
 
     def received(self, octets: int) -> None:
         """Count octets that have come in, and check the memory if they are many."""
@@ -82,6 +84,7 @@ class MemoryMonitor:
             self.on_change(False)
 
     def _check_again(self) -> None:
+        self._note("note", MEMORY, extra={"held": self._held(), "limit": self.limit})
         self.check()
         if self._set:
             self._broker.clock.call_later(CHECK_INTERVAL_US, self._check_again, idle=True)

@@ -80,7 +80,7 @@ class Listener(SocketServer):
         self.broker = Broker(self.clock, preset, self.tap, **more)
         mark = preset.memory_high_watermark
         limit = int(mark if mark > 1 else mark * total_memory())
-        self.memory = MemoryMonitor(self.broker, self._held_octets, limit)
+        self.memory = MemoryMonitor(self.broker, self._held_octets, limit, self.tap)
         self.memory.on_change = self._tell_memory
         self.broker.watch_paging(self._held_octets, limit)
         for name in queues:

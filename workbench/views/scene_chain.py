@@ -598,9 +598,14 @@ class ChainPicture(LinkPicture):
             if name in self._hung:
                 parts.append(say("chain-words.hangs", who=who))
         for name, socket in self._sockets.items():
-            waits = len(socket.waiting(self.walk.row.t_us)) if self.walk.rows else 0
+            found = socket.waiting(self.walk.row.t_us) if self.walk.rows else []
+            messages = sum(message for *_, message in found)
+            acks = len(found) - messages
+            waits = say(
+                "chain-words.wait-acks" if acks else "chain-words.wait", n=messages, acks=acks
+            )
             does = "stopped" if self._on.get(f"reader:{name}") else "reads"
-            parts.append(say(f"chain-words.{does}", connection=name, n=waits))
+            parts.append(say(f"chain-words.{does}", connection=name, waits=waits))
         return " ".join(parts)
 
 

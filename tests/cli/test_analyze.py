@@ -13,7 +13,10 @@ from pathlib import Path
 import pytest
 
 import workbench
+from tests.patience import TIMEOUT_S
 from workbench import folds
+from workbench.analysis.errors import AnalysisError
+from workbench.analysis.java import find_java
 from workbench.capture.importer import import_capture
 from workbench.cli import asking, main
 from workbench.cli.asking import PLAIN_ROWS, engine_for
@@ -295,3 +298,37 @@ def test_an_answer_in_a_notebook_says_which_engine_it_was(trace):
         workbench.ask_trace(trace, "what")
     with pytest.raises(ValueError, match="engine 'fast'; legal: plain, spark"):
         workbench.ask_trace(trace, "stalls", engine="fast")
+
+
+ENDLESS = """
+import os, signal, sys, threading
+from workbench.analysis import reading
+from workbench.cli import main
+
+def endless(spark, _trace):
+    def interrupt():
+        while not spark.sparkContext.statusTracker().getActiveJobsIds():
+            pass
+        os.kill(os.getpid(), signal.SIGINT)
+    threading.Thread(target=interrupt, daemon=True).start()
+    spark.range(10**15).selectExpr("sum(id)").collect()
+
+reading.open_trace = endless
+sys.argv[1:] = ["analyze", sys.argv[1], "stalls", "--engine", "spark"]
+sys.exit(main())
+"""
+
+
+@pytest.mark.slow
+def test_ctrl_c_ends_spark_s_work_with_one_word(trace):
+    """What PySpark and Py4J would say of it is nothing that somebody who stops wants to read."""
+    try:
+        find_java()
+    except AnalysisError as error:
+        pytest.skip(str(error))
+    asked = subprocess.run(
+        [sys.executable, "-c", ENDLESS, str(trace)],
+        capture_output=True, text=True, timeout=TIMEOUT_S, check=False,
+    )  # fmt: skip
+    told = [line for line in asked.stderr.splitlines() if not line.startswith(("Spark ", "... "))]
+    assert (asked.stdout, told, asked.returncode) == ("", ["workbench analyze: stopped"], 130)

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import os
 import re
+import signal
 import sys
 import threading
 import time
@@ -22,6 +23,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from workbench.notebook import kernel_shell
 
 from .configured import configured
 from .errors import ENDED, AnalysisError
@@ -235,7 +238,7 @@ def get_spark(
         builder = builder.config(name, value)
     with _Watch(tell) as watch:
         try:
-            with _java_home(java.home):
+            with _java_home(java.home), _interrupts_kept():
                 spark = builder.getOrCreate()
         except Exception as error:
             text = str(error).strip().splitlines()
@@ -244,6 +247,19 @@ def get_spark(
             ) from None
     tell(f"Spark {spark.version} is ready after {watch.seconds():.1f} s")
     return spark
+
+
+@contextmanager
+def _interrupts_kept() -> Iterator[None]:
+    """Leave Ctrl-C to the program: PySpark would ask Java to end its jobs, in the middle of a call.
+
+    In a notebook it is PySpark's, because the kernel goes on.
+    """
+    before = signal.getsignal(signal.SIGINT)
+    yield
+    here = threading.current_thread() is threading.main_thread()
+    if here and before is not None and kernel_shell() is None:
+        signal.signal(signal.SIGINT, before)
 
 
 def _connected(url: str) -> SparkSession:

@@ -256,10 +256,12 @@ def _interrupts_kept() -> Iterator[None]:
     In a notebook it is PySpark's, because the kernel goes on.
     """
     before = signal.getsignal(signal.SIGINT)
-    yield
-    here = threading.current_thread() is threading.main_thread()
-    if here and before is not None and kernel_shell() is None:
-        signal.signal(signal.SIGINT, before)
+    try:
+        yield
+    finally:
+        here = threading.current_thread() is threading.main_thread()
+        if here and before is not None and kernel_shell() is None:
+            signal.signal(signal.SIGINT, before)
 
 
 def _connected(url: str) -> SparkSession:

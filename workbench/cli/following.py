@@ -20,12 +20,13 @@ import re
 import sys
 import time
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
 from workbench.folds.live import LiveFold
+from workbench.folds.stalls import Stall, unended
 from workbench.folds.throughput import WINDOW_US
 from workbench.folds.vantage import LinkKey
 from workbench.trace import files
@@ -136,6 +137,10 @@ class Follower:
     def clock_us(self, run: str) -> int:
         """The time in a run: that of its latest row, and what has passed since."""
         return self._fold.last_us()[run] + self.silent_us(run)
+
+    def lasts(self, stall: Mapping[str, Any]) -> bool:
+        """Whether nothing has ended a stall of `now`."""
+        return unended(Stall(**stall), self._fold.last_us()[stall["run"]])
 
     def now(self) -> dict[str, list[dict[str, Any]]]:
         """What goes on: `stalls` that last, `rates` of the latest window of each link.
@@ -429,7 +434,7 @@ class _Screen:
             now = [row for row in now if row["frames"] and self._is_recent(row)]
         elif self.question == "stalls":
             over = [{**row, "lasts": False} for row in self._over(now, fresh=fresh)]
-            now = [{**row, "lasts": True} for row in now if row["release_frame_id"] is None]
+            now = [{**row, "lasts": True} for row in now if self.follower.lasts(row)]
         if self.arguments.format == "json":
             told = now
         else:
@@ -440,10 +445,10 @@ class _Screen:
             self._print(over, now)
 
     def _over(self, now: list[dict[str, Any]], *, fresh: bool) -> list[dict[str, Any]]:
-        """Stalls that are over and were not told; one that was released is when nothing comes."""
+        """Stalls that are over and were not told; of `now` those when nothing comes."""
         over = list(self.follower.over.get("stalls", ()))
         if not fresh:
-            over += [row for row in now if row["release_frame_id"] is not None]
+            over += [row for row in now if not self.follower.lasts(row)]
         new = [row for row in over if _place(row) not in self._told]
         self._told = (self._told | {*map(_place, new)}) & {*map(_place, now)}
         return new

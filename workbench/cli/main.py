@@ -134,7 +134,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             # A terminal of an old code page shows an arrow as \u2192; it does not end the command.
             with contextlib.suppress(AttributeError, ValueError):
                 getattr(sys, name).reconfigure(errors="backslashreplace")
-        if SHOW_TRACEBACK not in os.environ:  # what libraries log of a Ctrl-C, or of a lost Java
+        if SHOW_TRACEBACK not in os.environ:  # which libraries log of a lost Java, too
             logging.getLogger().addHandler(logging.NullHandler())
     name = next((word for word in argv if not word.startswith("-")), "")
     prefix = f"workbench {name}: " if name in MODULES else "workbench: "

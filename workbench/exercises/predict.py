@@ -10,7 +10,6 @@ import html
 from typing import Any
 
 import ipywidgets as widgets
-from msgspec import UNSET
 
 from workbench.languages import on_page, words
 from workbench.trace.schema import Row
@@ -21,7 +20,7 @@ from workbench.views.stills import Still
 from .class_box import ClassBox
 from .class_lock import obstacle, watchers
 from .codes import asked, code_of
-from .progress import CONFIDENCES, SURE, Progress, fingerprint, progress
+from .progress import CONFIDENCES, SURE, Progress, progress
 from .progress_view import browser_copy
 from .question import AnswerError, Prediction, Question, Stage, Verdict, say
 
@@ -136,7 +135,7 @@ class PredictionView(Still, widgets.VBox):
             one
             for one in self._log.records
             if (one.name, one.recalled_in) == (question.name, self._recalled_in)
-            and one.asked in (UNSET, fingerprint(question.text))
+            and one.is_of(question.text)
         ]
         if not told:
             return

@@ -105,6 +105,10 @@ class Record(msgspec.Struct, frozen=True, kw_only=True):
         """The lesson in which it was answered."""
         return self.recalled_in or self.lesson
 
+    def is_of(self, text: str) -> bool:
+        """Whether it answers this text, as far as it tells."""
+        return self.asked in (UNSET, fingerprint(text))
+
     @property
     def sure_and_wrong(self) -> bool:
         """The mistake worth most: nobody looks twice at what they are sure of."""

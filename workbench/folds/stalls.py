@@ -451,12 +451,12 @@ def with_ends(rows: Iterable[Row], prompt_us: int = PROMPT_US) -> list[tuple[Sta
     over = len(fold.found)
     fold.finish()
     found = [
-        (stall, place >= over and _unended(stall, fold.last_us[stall.run]))
+        (stall, place >= over and unended(stall, fold.last_us[stall.run]))
         for place, stall in enumerate(fold.found)
     ]
     return sorted(found, key=lambda its: (its[0].run, its[0].seq, str(its[0][:6])))
 
 
-def _unended(stall: Stall, last_us: int) -> bool:
+def unended(stall: Stall, last_us: int) -> bool:
     """Whether one that only the rows' end gives was still on; the others had waited for proof."""
     return stall.release_frame_id is None and (stall.link is None or stall.end_us == last_us)

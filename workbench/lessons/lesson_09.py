@@ -400,7 +400,7 @@ def _worst(queue: Run, publish: int, *, emptied: bool = True) -> Run:
     befores = range(1, 2 * int(queue.parameters["window"] or 1))
     begun = [queue, *(together(queue, _put(before)) for before in befores)]
     if emptied:
-        begun += [together(one, ("accept", {"count": 1})) for one in begun[1:]]
+        begun += [together(one, _take(1, 0)) for one in begun[1:]]
     found = [together(one, _put(publish)) for one in begun]
     return max(found, key=lambda one: (fate(one) == "ended", max(_levels(one.rows))))
 

@@ -19,7 +19,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from tests.analysis.runs import acted
+from tests.analysis.runs import acted, scenario_rows
 from tests.cli.test_console import Terminal
 from tests.folds.test_channels import flooded, windowed
 from tests.folds.test_live import told
@@ -33,6 +33,7 @@ from workbench.cli import following
 from workbench.cli.following import Follower
 from workbench.cli.main import main
 from workbench.folds.live import LiveFold
+from workbench.folds.stalls import with_ends
 from workbench.trace import files
 from workbench.trace.files import TraceFileError
 from workbench.trace.words import duration
@@ -185,6 +186,26 @@ def test_a_stall_lasts_while_only_another_connection_has_rows(repo, tmp_path, cl
         told += [(one, age) for one in ages]
     assert len(told) > 5
     assert [one for one in told if one[0] != one[1]] == []
+
+
+def test_a_stall_that_ended_without_a_frame_is_over(tmp_path, capsys):
+    """As the fold has it: not each that no frame has released goes on."""
+    rows = [replace(row, item=None, raw=None) for row in scenario_rows()["quorum_chaos"]]
+    seen = set()
+    for number, end in enumerate(range(100, len(rows), 100)):
+        files.write(folder_made(tmp_path / f"{number}") / "live-00001.parquet", rows[:end])
+        followed = Follower(tmp_path / f"{number}")
+        screen_of(followed, tmp_path, format="json").show(fresh=bool(followed.poll()))
+        told = {
+            (one["seq"], one["brake"]): one["lasts"] for one in json.loads(capsys.readouterr().out)
+        }
+        ends = {(one.seq, one.brake): lasts for one, lasts in with_ends(rows[:end])}
+        assert told == {place: ends[place] for place in told}
+        seen |= {
+            (one.release_frame_id, lasts) for one, lasts in with_ends(rows[:end])
+            if (one.seq, one.brake) in told
+        }  # fmt: skip
+    assert {(None, True), (None, False)} <= seen
 
 
 def test_a_stall_is_told_when_one_goes_on_though_no_row_comes(rows, tmp_path, clock, capsys):

@@ -12,6 +12,7 @@ import tomllib
 from pathlib import Path
 
 import pytest
+from py4j.protocol import Py4JNetworkError
 
 from workbench.cli import main
 from workbench.cli.console import CommandError, Progress, cell, one_line, suggestion, table
@@ -65,6 +66,13 @@ def test_a_wrong_command_line_is_one_line_and_exit_code_2(capsys, argv, telling)
     assert "--help" in line
 
 
+def lost_by(interrupt: KeyboardInterrupt) -> Py4JNetworkError:
+    """What Py4J says when Ctrl-C has closed the connection that the program tidies up by."""
+    error = Py4JNetworkError("Answer from Java side is empty")
+    error.__context__ = interrupt
+    return error
+
+
 @pytest.mark.parametrize(
     ("error", "code", "line"),
     [
@@ -79,6 +87,7 @@ def test_a_wrong_command_line_is_one_line_and_exit_code_2(capsys, argv, telling)
          "workbench scenarios: No space left on device"),
         (MemoryError(), 1, "workbench scenarios: not enough memory for this"),
         (KeyboardInterrupt(), 130, "workbench scenarios: stopped"),
+        (lost_by(KeyboardInterrupt()), 130, "workbench scenarios: stopped"),
         (CommandError("two\nlines\x1b[2J"), 1, r"workbench scenarios: two lines\x1b[2J"),
     ],
 )  # fmt: skip

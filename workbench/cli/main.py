@@ -162,10 +162,19 @@ def main(argv: Sequence[str] | None = None) -> int:
     except Exception as error:
         if os.environ.get(SHOW_TRACEBACK):
             raise
+        if _interrupted(error):
+            return _fail(prefix + "stopped", STOPPED)
         kind = type(error).__name__
         ours = f"(a mistake of ours; {SHOW_TRACEBACK}=1 shows where)"
         return _fail(f"{prefix}unexpected {kind}: {error} {ours}", BAD_INPUT)
     return code
+
+
+def _interrupted(error: BaseException | None) -> bool:
+    """Whether it went wrong because of Ctrl-C: Py4J closes connections that are needed to stop."""
+    while error is not None and not isinstance(error, KeyboardInterrupt):
+        error = error.__context__
+    return error is not None
 
 
 def _fail(text: str, code: int) -> int:

@@ -492,6 +492,7 @@ def _no_java():
     raise AnalysisError("no Java")
 
 
+@pytest.mark.slow
 def test_the_examples_of_the_help_work(capsys, folder, monkeypatch):
     """Whatever the help shows can be typed as it stands."""
     for name in ("capture", "rabbit", "a", "monday"):

@@ -7,9 +7,10 @@ import json
 import shlex
 import subprocess
 import sys
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 
 import workbench
@@ -278,6 +279,15 @@ def test_the_engine_fits_the_size_and_a_named_master_means_spark(
     for name, value in environment.items():
         monkeypatch.setenv(name, value)
     assert engine_for(rows, asked) == engine
+
+
+def test_spark_s_numbers_have_the_advice_of_the_folds(repo):
+    """What one row cannot tell is found among the others: that a channel's connection was held."""
+    capture = repo / "data/captures/amqp091/rmq43_b1_amqp091_memory_alarm.pcapng"
+    links = [asdict(link) for link in folds.summarise(import_capture(capture).rows)]
+    assert any("see c1 published" in link["advice"] for link in links)
+    numbers = [{name: link[name] for name in link if name != "advice"} for link in links]
+    assert list(asking._plain("summary", pa.Table.from_pylist(numbers))) == links
 
 
 def test_a_url_is_spark_s():

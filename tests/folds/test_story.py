@@ -739,6 +739,17 @@ def test_what_held_a_connection_is_told_of_its_channels_too():
     whole, channel = links["c1 published"], links["c1/1 published"]
     assert whole.messages == channel.messages == 4
     assert channel.advice == "Nothing held it but what held its connection: see c1 published."
+    told = {(one.connection, one.session, one.link_sender): one for one in folds.summarise(rows)}
+    assert told["c1", 1, "client"].advice == channel.advice
+
+
+def test_who_publishes_and_consumes_on_one_connection_is_told_to_part_them():
+    """An alarm that stops what it publishes keeps what its consumers say unread."""
+    rows = import_capture(CAPTURES / "amqp091" / "rmq43_b1_amqp091_memory_alarm.pcapng").rows
+    parting = {
+        one.key.name for one in story(rows).links if "a connection of their own" in str(one.more)
+    }
+    assert parting == {"c4 published"}
 
 
 def test_a_peer_that_hears_nothing_for_its_idle_time_out_has_a_reason_to_go():

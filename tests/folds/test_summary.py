@@ -98,6 +98,7 @@ def test_the_advice_tells_who_waited_how_long_why_and_what_to_change(
     """In one line of words."""
     said = folds.advice(
         {
+            "run": "r", "connection": "c1", "session": 1,
             "link": "l", "link_sender": "broker", "attach_no": 1, "stalls": 2,
             "longest_us": longest_us, "longest_brake": brake, "longest_seq": 9, "first_seq": 5,
             "at_zero_us": 10_000, "lasted_us": 20_000, "violations": violations,

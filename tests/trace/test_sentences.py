@@ -431,6 +431,28 @@ def test_several_links_are_named():
     assert last(hand).sentence.startswith("The receiver of “m” grants 2")
 
 
+@pytest.mark.parametrize(
+    ("properties", "sentence"),
+    [
+        ({"rabbitmq:active": True}, "Of the consumers of its queue this is the active one."),
+        (
+            {"rabbitmq:active": False},
+            "Another consumer of its queue is the active one: this one waits its turn.",
+        ),
+        ({"rabbitmq:active": "who knows"}, ""),
+        ([], ""),
+    ],
+)
+def test_a_queue_that_has_one_active_consumer_says_whose_turn_it_is(properties, sentence):
+    """RabbitMQ tells it in a property of its flow, where it changes; another's says nothing."""
+    hand = Hand()
+    its = json.dumps({"properties": properties})
+    hand.sent("broker", "flow", link(0, 1), handle=0, link_credit=1, extra_json=its)
+    told = last(hand).sentence
+    assert sentence in told
+    assert ("active one" in told) == bool(sentence)
+
+
 @pytest.mark.parametrize("event", list(INTERNAL_EVENTS))
 def test_every_internal_event_has_a_sentence(event):
     """Actors inside the broker speak too, and the queue's counters are told."""

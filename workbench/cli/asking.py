@@ -244,10 +244,12 @@ def _from_spark(
 
 
 def _plain(question: str, answer: Any) -> Iterator[dict[str, Any]]:
-    from workbench.folds.summary import advice
+    from workbench.folds.summary import advice, holding
 
+    summary = question == "summary"
+    whole = holding(answer.filter(answer["session"].is_null()).to_pylist()) if summary else {}
     for batch in answer.to_batches():
         for values in batch.to_pylist():
-            if question == "summary":
-                values["advice"] = advice(values)
+            if summary:
+                values["advice"] = advice(values, whole=whole)
             yield values

@@ -205,6 +205,9 @@ def link_stories(
                     "The broker confirms its messages, as it was asked to before the trace begins:"
                     " which one each confirm answers is not known, nor how long it took."
                 )
+            if key == connection:
+                delivers = any(way(other) == (*key[:2], BROKER) for other in by_link)
+                more += words.unread(held, delivers=delivers)
             if key in again:
                 more.append(
                     f"{again[key]:,} of its {counted(link.messages, 'message')} had been delivered"
@@ -227,9 +230,8 @@ def link_stories(
         # What held its connection held it as well.
         whole_held = found.get(connection, []) if connection not in (None, key) else []
         alone = tuple(_alone(measure, waits, [*intervals, *whole_held], clock))
-        whole_key = None if connection == key else connection
         known = not lost and not any(one.lasts for one in held)
-        said = words.advice(link, held, whole_key, clock, known=known)
+        said = words.advice(link, held, clock, known=known)
         if len(alone) < LEAST:
             alone = ()
         elif _in_all(held) + _in_all(whole_held) > _in_all(alone):

@@ -9,7 +9,7 @@ from itertools import accumulate
 from operator import attrgetter
 from typing import Any
 
-from workbench.trace.brakes import ALARM, QPID_WINDOW
+from workbench.trace.brakes import ALARM, CREDIT_FLOW, QPID_WINDOW
 from workbench.trace.clock import Clock
 from workbench.trace.schema import Row
 from workbench.trace.words import counted, times
@@ -96,20 +96,15 @@ def turn(measure: str, alone: Sequence[Interval], clock: Clock) -> str:
     )
 
 
-def advice(
-    link: LinkSummary, held: Sequence[Interval], whole: LinkKey | None, clock: Clock, *, known: bool
-) -> str:
+def advice(link: LinkSummary, held: Sequence[Interval], clock: Clock, *, known: bool) -> str:
     """What is to be said of what held it.
 
     Args:
         link: its numbers.
         held: when it was held.
-        whole: a connection without links that was held.
         clock: that told the times.
         known: its credit is, from its attach, if that was seen, to its end.
     """
-    if not held and whole is not None:
-        return f"Nothing held it but what held its connection: see {whole.name}."
     late = sum(one.late for one in held)
     if late and late == len(held):
         longest = _longest(held, clock)
@@ -232,6 +227,19 @@ def limits(
     elif any(limits):
         text += "; it is not known to have been reached"
     yield f"{text}."
+
+
+def unread(held: Sequence[Interval], *, delivers: bool) -> Iterator[str]:
+    """Of a connection that the broker did not read: what its consumers said waited as well.
+
+    RabbitMQ does not read a connection that has published while an alarm is on, nor one whose
+    reader has no credit; `rabbit_reader.erl`.
+    """
+    if delivers and any(one.what in (ALARM, CREDIT_FLOW) for one in held):
+        yield (
+            "Its consumers acknowledge on the same connection, and that was not read meanwhile"
+            " either: let them have a connection of their own."
+        )
 
 
 def most(

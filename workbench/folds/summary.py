@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, astuple, dataclass
 from typing import Any
 
@@ -17,7 +17,7 @@ from .stalls import Stall, stalls
 from .vantage import LinkKey
 from .violations import BEYOND_CREDIT, BEYOND_WINDOW, violations
 
-__all__ = ["LinkSummary", "advice", "broken", "remedy", "summaries", "summarise"]
+__all__ = ["LinkSummary", "advice", "broken", "holding", "remedy", "summaries", "summarise"]
 
 
 @dataclass(slots=True, kw_only=True)
@@ -123,8 +123,10 @@ def summaries(
         if link is not None and breach["certain"]:
             link.violations += breach["what"] == BEYOND_CREDIT
             link.beyond_window += breach["what"] == BEYOND_WINDOW
-    for link in found.values():
-        link.advice = advice(asdict(link))
+    links = [asdict(link) for link in found.values()]
+    whole = holding(links)
+    for link, values in zip(found.values(), links, strict=True):
+        link.advice = advice(values, whole=whole)
     return sorted(found.values(), key=lambda link: tuple(map(str, astuple(link)))[:6])
 
 
@@ -195,16 +197,43 @@ _UNGRANTED = (
 """The same of subscriptions in AMQP 0-10."""
 
 
-def advice(link: Mapping[str, Any], longest: str = "") -> str:
+_Way = tuple[Any, ...]
+"""Run, connection and sender."""
+_NOTHING: Mapping[_Way, str] = {}
+
+
+def holding(links: Iterable[Mapping[str, Any]]) -> dict[_Way, str]:
+    """What held whole connections without links, and so all of their channels: names, by way.
+
+    Args:
+        links: of a trace, each as of `advice`.
+    """
+    return {
+        _way(link): LinkKey(*(link[name] for name in LinkKey._fields)).name
+        for link in links
+        if link["session"] is None and link["longest_us"]
+    }
+
+
+def _way(link: Mapping[str, Any]) -> _Way:
+    return link["run"], link["connection"], link["link_sender"]
+
+
+def advice(
+    link: Mapping[str, Any], longest: str = "", *, whole: Mapping[_Way, str] = _NOTHING
+) -> str:
     """Who waited, how long, why, and what to change, in words.
 
     Args:
         link: the columns of a `LinkSummary`; of Spark's answer, too.
         longest: how long the longest wait was, where `longest_us` is no time.
+        whole: what was `holding` connections of the trace.
     """
     sender, brake = link["link_sender"] or "sender", link["longest_brake"]
     wrong = broken(link)
     if brake is None or not (longest or link["longest_us"]):  # what took no time is no wait
+        if link["session"] is not None and _way(link) in whole:
+            return f"Nothing held it but what held its connection: see {whole[_way(link)]}."
         return wrong or "Nothing that is known to have been ready had to wait."
     waited, why, change = _WAITED[brake]
     if brake == LINK_CREDIT and link["link"] is None:

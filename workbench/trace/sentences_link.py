@@ -15,6 +15,8 @@ from .words import visible
 say = partial(phrase, "steps_link")
 part = partial(piece, "steps_link")
 known = partial(has, "steps_link")
+ACTIVE = "rabbitmq:active"
+"""A property of flows of RabbitMQ 4.3 (capture rmq43_h)."""
 _OTHER = {CLIENT: BROKER, BROKER: CLIENT}
 _NAMES = (*_OTHER, "sender", "receiver", "other-peer")
 
@@ -185,8 +187,20 @@ def _agreement(moment: Moment, other: Piece) -> str:
 
 
 def _flow_of_sender(moment: Moment) -> str:
-    if moment.flow is FlowWord.DRAIN_ANSWER:
-        return _drain_answer(moment)
+    answers = moment.flow is FlowWord.DRAIN_ANSWER
+    return (_drain_answer if answers else _state_told)(moment) + _turn(moment)
+
+
+def _turn(moment: Moment) -> str:
+    """Which consumer of the queue has its turn, as RabbitMQ tells of a single active one."""
+    properties = moment.row.extra.get("properties")
+    active = properties.get(ACTIVE) if isinstance(properties, dict) else None
+    if not isinstance(active, bool):
+        return ""
+    return say("state.active" if active else "state.waits-its-turn")
+
+
+def _state_told(moment: Moment) -> str:
     sender, receiver = author(moment), reader(moment)
     frame = moment.frame
     count, credit = frame.get("delivery_count"), frame.get("link_credit")

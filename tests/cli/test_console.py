@@ -15,7 +15,7 @@ import pytest
 from py4j.protocol import Py4JNetworkError
 
 from workbench.cli import main
-from workbench.cli.console import CommandError, Progress, cell, one_line, suggestion, table
+from workbench.cli.console import CommandError, Progress, cell, one_line, suggestion, table, tell
 from workbench.cli.main import MODULES, commands, parser
 from workbench.cli.main import main as real_main
 from workbench.cli.places import show_command
@@ -416,6 +416,25 @@ def test_a_table_in_a_file_has_everything_in_a_line(capsys):
         f"-    {'y' * 300}  -",
         "the end",
     ]
+
+
+def test_words_on_a_terminal_are_whole_and_set_in(monkeypatch, capsys):
+    """What goes on in the next line stands deeper; a file gets one line, to search in."""
+    monkeypatch.setenv("COLUMNS", "40")
+    drawn = "\x1b[1mblocked by\x1b[0m" + " " * 28 + "\x1b[0m"
+    lines = ["Links", drawn, "", "  c1/1 receiver: " + "a-long-word and " * 8 + "the end"]
+    tell(lines)
+    assert capsys.readouterr().out.splitlines() == lines
+    terminal = Terminal()
+    monkeypatch.setattr(sys, "stdout", terminal)
+    tell(lines)
+    *before, first = terminal.getvalue().splitlines()[:4]
+    others = terminal.getvalue().splitlines()[4:]
+    assert before == lines[:3]
+    assert len(others) > 3
+    assert max(map(len, (first, *others))) <= 40
+    assert {len(line) - len(line.lstrip()) for line in others} == {4}
+    assert " ".join(line.strip() for line in (first, *others)) == lines[3].strip()
 
 
 def test_a_table_on_a_terminal_fits_it(monkeypatch):

@@ -474,7 +474,7 @@ def test_a_receiver_that_never_grants_leaves_its_sender_without_credit():
     [
         ("rmq43_b_consumer_credit", 24, "no credit", "its receiver grants some"),
         ("amqp091/rmq43_q1_amqp091_prefetch_and_ack", 22,
-         "a consumer with all that its prefetch allows", "some are acknowledged"),
+         "a consumer at its prefetch limit", "some are acknowledged"),
     ],
 )  # fmt: skip
 def test_a_consumer_that_is_silent_has_waited_to_the_end_of_the_trace(name, end, had, until):

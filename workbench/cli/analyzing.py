@@ -29,6 +29,7 @@ from .console import (
     place,
     say,
     table,
+    tell,
 )
 from .places import refuse_capture, show_command
 
@@ -225,7 +226,7 @@ def _advice(rows: Iterable[dict[str, Any]], answer: Answer, arguments: argparse.
         run = f"{row['run']} " if runs else ""
         key = LinkKey(**{name: row[name] for name in LinkKey._fields})
         print(one_line(f"{run}{key.name}"))
-        print(f"    {row['advice']}")
+        tell([f"    {row['advice']}"])
         if row["longest_seq"] is not None:
             print(f"    {show_command(arguments.trace, row['run'], row['longest_seq'])}")
     if len(links) > len(shown):

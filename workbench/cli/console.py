@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import difflib
+import shutil
 import sys
 import textwrap
 from collections.abc import Callable, Iterable, Iterator, Sequence, Sized
@@ -14,6 +15,8 @@ DONE, BAD_INPUT, WRONG_USAGE, STOPPED = 0, 1, 2, 130
 OPEN = "open it with"
 ENDLESS = 100_000
 """Width of a file in which a table is one line a row."""
+_DRAWN = "\x1b"
+"""In a line that was drawn for this terminal, and fits it."""
 FORMATS = ("table", "json", "csv")
 
 T = TypeVar("T")
@@ -122,6 +125,17 @@ def suggestion(given: str, known: Iterable[str]) -> str:
     return f"; there are: {', '.join(names)}" if names else ""
 
 
+def tell(lines: Iterable[str]) -> None:
+    """Print words; a terminal gets no word on two lines, and what goes on is set in."""
+    width = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
+    for line in lines:
+        if width is None or _DRAWN in line:
+            print(line)
+            continue
+        inset = len(line) - len(line.lstrip()) + 2
+        print(*_wrapped(line, width, inset), sep="\n")
+
+
 def table(
     names: Sequence[str],
     rows: Sequence[Sequence[object]],
@@ -161,7 +175,8 @@ def table_lines(
     below: list[str] = []
     if watched:
         names, cells, same = _narrowed(names, cells)
-        below = _wrapped("in every row:", same, console.width) if same else []
+        if same:
+            below = _wrapped(f"in every row: {', '.join(same)}", console.width, 4)
         below += [f"#{number}: {command}" for number, command in enumerate(opened, 1) if command]
     elif opened:
         names = [*names, OPEN]
@@ -201,7 +216,7 @@ def _paragraphs(names: Sequence[str], cells: Iterable[Sequence[str]], width: int
     """Rows as texts, each value after its name; what is not there is left out."""
     for number, *values in cells:
         told = [_told(*one) for one in zip(names[1:], values, strict=True) if one[1] != "-"]
-        yield from _wrapped(f"{number} ", told, width)
+        yield from _wrapped(f"{number}  {', '.join(told)}", width, 4)
 
 
 def _told(name: str, value: str) -> str:
@@ -209,13 +224,12 @@ def _told(name: str, value: str) -> str:
     return f"{name}\xa0{value}"
 
 
-def _wrapped(head: str, told: Iterable[str], width: int) -> list[str]:
+def _wrapped(text: str, width: int, inset: int) -> list[str]:
     """Lines no wider than that, with no word on two of them."""
     lines = textwrap.wrap(
-        f"{head} {', '.join(told)}", width, subsequent_indent=" " * 4,
-        break_long_words=False, break_on_hyphens=False,
-    )  # fmt: skip
-    return [line.replace("\xa0", " ") for line in lines]
+        text, width, subsequent_indent=" " * inset, break_long_words=False, break_on_hyphens=False
+    )
+    return [line.replace("\xa0", " ") for line in lines] or [""]
 
 
 def _table(names: Sequence[str], cells: Iterable[Sequence[str]]) -> Any:

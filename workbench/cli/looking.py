@@ -13,7 +13,7 @@ from workbench.notebook import PlainError
 from workbench.trace.collector import seldom_collected
 
 from .asking import PLAIN_ROWS
-from .console import Progress, add_output, add_port, one_line, place, say, table_lines
+from .console import Progress, add_output, add_port, one_line, place, say, table_lines, tell
 from .places import as_typed, output_file
 
 if TYPE_CHECKING:
@@ -245,8 +245,7 @@ def command(arguments: argparse.Namespace) -> int:
         write_whole(target, found.page())
         say(f"{target}: {target.stat().st_size:,} octets; {found.story.headline}")
         return 0
-    for line in found.text():
-        print(line)
+    tell(found.text())
     return 0
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
-from .console import WRONG_USAGE, CommandError, add_run, add_trace
+from .console import WRONG_USAGE, CommandError, add_run, add_trace, tell
 from .places import reading
 
 if TYPE_CHECKING:
@@ -55,8 +55,7 @@ def command(arguments: argparse.Namespace) -> int:
     if (arguments.around or 0) < 0:
         raise CommandError(f"--around {arguments.around}: legal: 0 or more", WRONG_USAGE)
     if arguments.at is not None:
-        for line in step(cut_at(arguments)):
-            print(line)
+        tell(step(cut_at(arguments)))
         return 0
     found = []
     with reading(arguments.trace):
@@ -65,8 +64,7 @@ def command(arguments: argparse.Namespace) -> int:
             if arguments.run not in (None, name):
                 continue
             print(f"run {visible(name)}")
-            for line in transcript(run):
-                print(line)
+            tell(transcript(run))
     if arguments.run is not None and arguments.run not in found:
         raise CommandError(
             f"no run {arguments.run!r} in it; there are: {', '.join(found)}", WRONG_USAGE

@@ -6,7 +6,7 @@ import argparse
 import json
 from dataclasses import asdict
 
-from .console import add_format, add_many, add_output, say, table
+from .console import add_format, add_many, add_output, say, table, tell
 from .places import output_file
 
 NAME = "snapshot"
@@ -65,8 +65,7 @@ def command(arguments: argparse.Namespace) -> int:
                     for one in found.links
                 ],
             )  # fmt: skip
-        for line in found.advice():
-            print(line)
+        tell(found.advice())
     for line in found.unread:
         say(f"not read: {line}")
     if target is not None:

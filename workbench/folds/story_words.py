@@ -430,7 +430,7 @@ def _stalled_until(one: Interval) -> str:
 _HAD = {
     NO_CREDIT: "no credit",
     CLOSED: "its session window closed",
-    FULL: "a consumer with all that its prefetch allows",
+    FULL: "a consumer at its prefetch limit",
     NO_ROOM: "no room at the other end",
 }
 

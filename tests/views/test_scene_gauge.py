@@ -70,6 +70,19 @@ def test_below_the_low_mark_the_window_empties_at_once():
     assert not last(states)[1]["stopped"]
 
 
+def test_between_its_marks_a_queue_that_holds_is_not_called_above_the_high_one():
+    """Eight above a mark of seven; then it holds down to below five."""
+    said = []
+    for taken in range(5):
+        acts = [("publish", {"count": 8}), ("accept", {"count": taken})][: 2 if taken else 1]
+        doc, _ = made(*acts, window=4)
+        in_words = doc["branches"][-1]["steps"][-1]["in_words"]
+        said.append(
+            [words for words in ("above its high", "not below its low") if words in in_words]
+        )
+    assert said == [["above its high"], *[["not below its low"]] * 3, []]
+
+
 def test_a_message_is_one_frame_that_flies_and_its_other_parts_are_no_steps():
     """The parts of a message come with its transfer, and have its number."""
     doc, _ = made(("publish", {"count": 3}))
@@ -127,7 +140,24 @@ def test_a_subscriber_s_credit_is_a_limit_that_a_flow_moves_on():
     assert "6 ready" in states[-1]["nodes"]["broker"]["facts"]
     messages = [frame for frame in doc["branches"][0]["frames"] if frame["kind"] == "message"]
     assert [frame["short"] for frame in messages] == [f"message {n}" for n in (1, 2, 3, 4)]
+    named = {one["name"]: states[-1]["counters"][one["id"]] for one in doc["counters"]["rows"]}
+    assert named["credit in messages"] == [0, None]
+    assert named["credit in octets"] == [132, None]
+    # Four transfers; a subscribe and three flows: nobody has said what is complete.
+    assert named["incomplete commands"] == [4, 4]
     assert "credit for 0 more; in octets: 132" in doc["branches"][0]["steps"][-1]["in_words"]
+
+
+def test_the_mode_of_a_subscription_s_credit_is_told_and_begins_as_a_window():
+    """In the picture and in words: by the mode a completion gives credit back, or does not."""
+    doc = scene(run("qpid_credit").then("set_flow_mode", mode="credit"), octets=False)
+    modes = []
+    for state in resolved(doc):
+        told = state["nodes"]["client:subscriber"].get("sub")
+        modes += [told] if told not in modes else []
+    assert modes == [None, "subscriber, in window mode", "subscriber, in credit mode"]
+    said = [step["in_words"] for branch in doc["branches"] for step in branch["steps"]]
+    assert "In credit mode what is used is gone." in said[-1]
 
 
 def test_of_a_captured_subscription_the_depth_of_the_queue_is_not_known(tmp_path):

@@ -32,6 +32,7 @@ MOST_PRODUCERS = 2
 MOST_PLACES = 10  # of a window; a larger one is a number
 
 _STOP, _RESUME, _MOST = "qpid.flow_stop_count", "qpid.flow_resume_count", "qpid.max_count"
+_SUBSCRIBED = ("credit_messages", "credit_octets", "incomplete_commands")
 _COUNTERS = ("incomplete_commands", "incomplete_transfers", "transfer_window", "waiting_transfers")
 # Parts of a message that fly with the transfer that begins it.
 _PARTS = ("header", "body")
@@ -48,6 +49,13 @@ def sends_messages(row: Row, peer: str = CLIENT) -> bool:
     """Whether a peer sends a message of AMQP 0-10 with this frame, or a part of one."""
     told = row.protocol == AMQP_0_10 and row.from_peer == peer
     return told and row.kind in ("message.transfer", *_PARTS)
+
+
+def _counter_rows(group: str, names: Sequence[str]) -> list[Doc]:
+    group = say(f"counters.{group}")
+    return [
+        {"id": f"session {name}", "name": say(f"counter.{name}"), "group": group} for name in names
+    ]
 
 
 @dataclass(slots=True)
@@ -269,11 +277,7 @@ class GaugePicture(LinkPicture):
             )
             if (at := self.marks.get(name))
         ]
-        group = say("counters.commands")
-        rows = [
-            {"id": f"session {name}", "name": say(f"counter.{name}"), "group": group}
-            for name in _COUNTERS
-        ]
+        rows = _counter_rows("commands", _COUNTERS)
         gauge = {"id": "queue", "on": BROKER, "name": say("gauge.queue"), "top": self.top}
         return super().head() | {
             "lines": [],
@@ -381,7 +385,8 @@ class GaugePicture(LinkPicture):
         unknown = "" if self._depth_told else "-unknown"
         parts = [say(f"gauge-words.queue{unknown}", name=visible(self.queue), n=self.level)]
         if self.stopped:
-            parts.append(say("gauge-words.holds", n=held))
+            over = self.level > self.marks.get(_STOP, 0)
+            parts.append(say("gauge-words.holds" if over else "gauge-words.holds-still", n=held))
         for name, connection in self.named.items():
             one, who = self.producers[connection], visible(name.partition(":")[2])
             if one.window:
@@ -402,6 +407,7 @@ class CreditLine:
         self.id = f"subscription {link.connection}/{link.session}/{link.link}"
         self.messages: int | None = None  # of credit; None: nobody has told
         self.octets: int | None = None  # likewise
+        self.mode: str | None = None  # in which it is used: "window" or "credit"
         self._walk = walk
         self._made: Counter[str] = Counter()
         self._ends: dict[str, list[int]] = {}
@@ -421,6 +427,10 @@ class CreditLine:
         if link_scope(row) != self.link:
             return
         self._made[row.vantage] += row.kind == "message.transfer"
+        if row.kind == "message.subscribe":
+            self.mode = "window"
+        elif row.kind == "message.set-flow-mode":
+            self.mode = "window" if row.fields.get("flow_mode") else "credit"
         messages = self._messages(row)
         if messages is not None:
             made = self._made[row.vantage]
@@ -467,6 +477,7 @@ class SubscriberPicture(LinkPicture):
         )
         self._fullness = Fullness()
         self._got = self._accepted = 0
+        self._incomplete: dict[str, int] = {}  # commands, by who has sent them
 
     def take(self, row: Row) -> None:
         """Take in the row that the walk took last."""
@@ -476,6 +487,8 @@ class SubscriberPicture(LinkPicture):
             return
         if row.vantage == BROKER or row.event == OBSERVED:
             self._fullness.take(row)
+        if (row.ledger or {}).get("incomplete_commands") is not None:
+            self._incomplete[row.vantage] = row.ledger["incomplete_commands"]
         if row.event != SENT:
             self._got += row.kind == "message.transfer" and row.from_peer == BROKER
         if row.event != RECEIVED:
@@ -513,12 +526,24 @@ class SubscriberPicture(LinkPicture):
 
     def head(self) -> Doc:
         """What does not change in the run."""
-        return super().head() | {"lines": [self.credit.head()] if self._whole else []}
+        return super().head() | {
+            "lines": [self.credit.head()] if self._whole else [],
+            "counters": {
+                "columns": [say("role.broker"), say("role.client")],
+                "rows": _counter_rows("subscription", _SUBSCRIBED),
+            },
+        }
 
     def state(self) -> Doc:
         """Everything after the row taken last."""
         lines = {self.credit.id: self.credit.state()} if self._whole else {}
         return super().state() | {"lines": lines}
+
+    def _counters(self) -> Doc:
+        credit = [self.credit.messages, None], [self.credit.octets, None]  # the broker's alone
+        commands = [self._incomplete.get(name) for name in (BROKER, self.nodes[-1])]
+        told = zip(_SUBSCRIBED, (*credit, commands), strict=True)
+        return {f"session {name}": ends for name, ends in told}
 
     def node_state(self, name: str) -> Doc:
         """A party's words."""
@@ -527,7 +552,10 @@ class SubscriberPicture(LinkPicture):
                 say("fact.received", n=self._got),
                 say("fact.accepted", n=self._accepted),
             )
-            return {"facts": [got, accepted] if self._whole else []}
+            state: Doc = {"facts": [got, accepted] if self._whole else []}
+            if self.credit.mode:
+                state["sub"] = say(f"fact.{self.credit.mode}-mode", name=self.node(name)["sub"])
+            return state
         ready = next(iter(self._ready().values()), None)
         messages, octets = self.credit.messages, self.credit.octets
         some = "-unlimited" if octets == NO_LIMIT else "" if octets else "-none"
@@ -536,7 +564,7 @@ class SubscriberPicture(LinkPicture):
             no_limit = "-unlimited" if messages == NO_LIMIT else ""
             facts.append(say(f"fact.credit{no_limit}", n=messages))
         facts += [] if octets is None else [say(f"fact.octets{some}", n=octets)]
-        state: Doc = {"facts": facts, "items": ready}
+        state = {"facts": facts, "items": ready}
         held = (self.credit.link.session, self.credit.link.link) in self._fullness.full
         if held and ready != 0:
             state["blocked"] = say("party.blocked", why=say("gauge.no-credit"))
@@ -557,5 +585,7 @@ class SubscriberPicture(LinkPicture):
             say(f"subscription-words.broker{some}", n=made, more=limit - made, octets=octets or 0)
             for made, limit in self.credit.state()["ends"].values()
         ]
+        if self.credit.mode:
+            parts.append(say(f"subscription-words.{self.credit.mode}-mode"))
         told = say("subscription-words.subscriber", got=self._got, accepted=self._accepted)
         return " ".join([*parts, told])

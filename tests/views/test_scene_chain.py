@@ -136,6 +136,29 @@ def test_a_queue_that_nobody_publishes_to_stands_beside_who_consumes_from_it() -
     assert len(set(places)) == len(places)
 
 
+def stops(played: Any) -> list[str]:
+    """What the steps tell at which play goes on to `n`."""
+    steps = made(played)[0]["branches"][-1]["steps"]
+    return [step.get("sentence", "") for step in steps if step.get("mark")]
+
+
+def test_what_is_over_in_the_same_moment_is_nothing_to_stop_at() -> None:
+    """TCP takes no more and takes more again 43 times before the alarm comes."""
+    told = stops(run("memory", "rmq4.3").then("publish", count=150, connection="c1"))
+    blocks = [text for text in told if "TCP takes" in text]
+    assert len(blocks) == 1
+    assert told.index(blocks[0]) < told.index("The broker raises an alarm: memory.")
+    assert told[-1].startswith("The reader of c1 stops, because a resource alarm is on")
+
+
+def test_a_broker_that_dies_is_drawn_so_and_is_a_step_to_stop_at() -> None:
+    """It asked, and nobody heeded."""
+    played = run("emergency_brake", "rmq1.5", {"client": "heedless"})
+    assert "The broker dies: the machine has no memory left." in stops(played)
+    broker = made(played)[1][-1]["nodes"]["broker"]
+    assert (broker["down"], broker["sub"], broker["blocked"]) == (True, "has died", None)
+
+
 def waits(played: Any) -> list[str]:
     """What the reader's box says of its socket, at each step."""
     return [" ".join(state["nodes"]["reader:c1"]["facts"]) for state in made(played)[1]]

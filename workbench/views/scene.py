@@ -247,14 +247,22 @@ class Strip:
         for flight in by_begin.get(-1, ()):
             self._fly(flight, octets=octets)
         before: Doc = {}
+        dead: set[str] = set()
         for row in walk:
             picture.take(row)
             self._switch(row)
+            if row.event == "crash" and row.kind is not None:  # of itself: nothing restarts it
+                dead.add(row.vantage)
             begun = len(self.frames)
             for flight in by_begin.get(walk.place, ()):
                 self._fly(flight, octets=octets)
             self._flown = [doc for _, doc in self.frames[begun:]]
             state = picture.state()
+            for name in dead & state["nodes"].keys():
+                state["nodes"][name] |= {
+                    "down": True, "sub": say("party.died"), "facts": [], "items": None,
+                    "blocked": None, "going": None,
+                }  # fmt: skip
             if self.deeds is not None:
                 self._acts(state, legal[walk.place] if walk.place < len(legal) else {})
             if beside is not None:
@@ -263,6 +271,8 @@ class Strip:
             self.steps.append(self._step(row, changes(before, state)))
             self.states.append(state)
             before = state
+        for place in _turns([row.t_us for row in rows], self.steps, self.states):
+            self.steps[place]["mark"] = True
         if isinstance(picture, QuorumPicture | PagingPicture):
             self.frames += picture.writes()
             if isinstance(picture, QuorumPicture):
@@ -350,7 +360,7 @@ class Strip:
             step["row"] = row.seq
         if not self.picture.is_small(row):
             step["sentence"] = sentence
-        if is_marked(told) or remark or _turns(state):
+        if is_marked(told) or remark or _commits(state):
             step["mark"] = True
         step["in_words"] = self.picture.words()
         if told.formulas:
@@ -411,12 +421,22 @@ def is_marked(told: Explanation) -> bool:
     return any(reason not in (AGREE, DISAGREE) for reason in told.reasons)
 
 
-def _turns(state: Doc) -> bool:
-    """Whether a step's changes block somebody or let him go, or commit an entry."""
-    nodes = state.get("nodes", {}).values()
-    return any("blocked" in node for node in nodes) or any(
-        "commit" in line for line in state.get("lines", {}).values()
-    )
+def _commits(state: Doc) -> bool:
+    """Whether a step's changes commit an entry."""
+    return any("commit" in line for line in state.get("lines", {}).values())
+
+
+def _turns(times_us: Sequence[int], steps: Sequence[Doc], states: Sequence[Doc]) -> set[int]:
+    """Steps that block somebody or let him go; what is over in the same moment blocked nobody."""
+    # By party and moment: as what it was blocked before, the last turn, and as what it is then.
+    found: dict[tuple[str, int], tuple[Any, int, Any]] = {}
+    for place, (t_us, step) in enumerate(zip(times_us, steps, strict=True)):
+        for name, node in step.get("nodes", {}).items():
+            if "blocked" in node:
+                before = states[place - 1]["nodes"].get(name, {}).get("blocked") if place else ...
+                first, *_ = found.get((name, t_us), (before,))
+                found[name, t_us] = first, place, node["blocked"]
+    return {place for before, place, now in found.values() if before != now}
 
 
 def formula(rule: Formula, told: Explanation) -> Doc:

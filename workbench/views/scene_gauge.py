@@ -18,11 +18,20 @@ from workbench.trace import brakes
 from workbench.trace.braking import PublishingBraking
 from workbench.trace.consumers import Fullness
 from workbench.trace.fold import Scope, held_in, link_scope
-from workbench.trace.schema import AMQP_0_10, BROKER, CLIENT, OBSERVED, RECEIVED, SENT, Row
+from workbench.trace.schema import (
+    AMQP_0_10,
+    BROKER,
+    CLIENT,
+    COMMANDS,
+    OBSERVED,
+    RECEIVED,
+    SENT,
+    Row,
+)
 from workbench.trace.words import visible
 
 from .scene_link import LinkPicture, line_head, say
-from .scene_walk import Flight, Walk
+from .scene_walk import Flight, Walk, session_of
 
 Doc = dict[str, Any]
 MOST_ITEMS = 24
@@ -477,7 +486,6 @@ class SubscriberPicture(LinkPicture):
         )
         self._fullness = Fullness()
         self._got = self._accepted = 0
-        self._incomplete: dict[str, int] = {}  # commands, by who has sent them
 
     def take(self, row: Row) -> None:
         """Take in the row that the walk took last."""
@@ -487,8 +495,6 @@ class SubscriberPicture(LinkPicture):
             return
         if row.vantage == BROKER or row.event == OBSERVED:
             self._fullness.take(row)
-        if (row.ledger or {}).get("incomplete_commands") is not None:
-            self._incomplete[row.vantage] = row.ledger["incomplete_commands"]
         if row.event != SENT:
             self._got += row.kind == "message.transfer" and row.from_peer == BROKER
         if row.event != RECEIVED:
@@ -541,7 +547,11 @@ class SubscriberPicture(LinkPicture):
 
     def _counters(self) -> Doc:
         credit = [self.credit.messages, None], [self.credit.octets, None]  # the broker's alone
-        commands = [self._incomplete.get(name) for name in (BROKER, self.nodes[-1])]
+        session = session_of(self.credit.link)._replace(group=COMMANDS)
+        commands = [
+            self.walk.counters(name, session).get("incomplete_commands")
+            for name in (BROKER, self.nodes[-1])
+        ]
         told = zip(_SUBSCRIBED, (*credit, commands), strict=True)
         return {f"session {name}": ends for name, ends in told}
 

@@ -159,6 +159,17 @@ def test_a_broker_that_dies_is_drawn_so_and_is_a_step_to_stop_at() -> None:
     assert (broker["down"], broker["sub"], broker["blocked"]) == (True, "has died", None)
 
 
+def test_a_way_is_told_by_its_connection_where_several_publish() -> None:
+    """Channel 1 of c1 and channel 1 of c3 have credit of their own; else no name is needed."""
+    doc, _ = made(run("memory", "rmq4.3"))
+    names = [row["name"] for row in doc["counters"]["rows"]]
+    assert len(set(names)) == len(names)
+    for name in names:
+        assert f"{name[0].upper()}{name[1:]}: credit" in doc["branches"][0]["steps"][-1]["in_words"]
+    alone, _ = made(run("chain", parameters=SMALL))
+    assert not any("(c1)" in row["name"] for row in alone["counters"]["rows"])
+
+
 def waits(played: Any) -> list[str]:
     """What the reader's box says of its socket, at each step."""
     return [" ".join(state["nodes"]["reader:c1"]["facts"]) for state in made(played)[1]]

@@ -139,6 +139,7 @@ class ChainPicture(LinkPicture):
 
     def _hops(self) -> list[Hop]:
         found = []
+        several = len({one.connection for one in self._old if one.publishes}) > 1
         for one in self._old:
             if not one.publishes:
                 continue
@@ -146,6 +147,7 @@ class ChainPicture(LinkPicture):
             own = self._initial[AMQP_0_9_1]
             reader = f"reader:{one.connection}"
             who = say("box.channel", number=one.channel)
+            who += f" ({one.connection})" if several else ""
             to = say("box.queue", name=visible(one.queue))
             pairs = [(reader, channel, own, f"{say('box.reader')} → {who}")]
             pairs.append((channel, queue, own, f"{who} → {to}"))

@@ -2,6 +2,7 @@
 
 import json
 import os
+import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -176,3 +177,27 @@ def test_a_program_run_by_spark_submit_has_its_master_and_settings(repo, tmp_pat
     answers = [line for line in done.stdout.splitlines() if line.startswith("answer ")]
     assert answers, done.stderr[-3000:]
     assert json.loads(answers[0].removeprefix("answer ")) == ["local[1]", "7", "3", "false"]
+
+
+def test_no_answer_comes_through_a_port_that_somebody_else_may_call(spark, monkeypatch):
+    """Jupyter calls ports that its kernels have not opened yet, and Spark takes one caller."""
+    called, connect = [], socket.socket.connect
+
+    def noted(self, address):
+        called.append(self.family)
+        return connect(self, address)
+
+    monkeypatch.setattr(socket.socket, "connect", noted)
+    assert [row.id for row in spark.range(3).collect()] == [0, 1, 2]
+    assert spark.range(3).toArrow().num_rows == 3
+    assert spark.createDataFrame([(7,)], "a int").collect()[0].a == 7
+    assert set(called) == {socket.AF_UNIX}
+
+
+@pytest.mark.parametrize(
+    ("length", "told"), [(session.LONGEST_FOLDER, 2), (session.LONGEST_FOLDER + 1, 0)]
+)
+def test_a_folder_with_too_long_a_name_holds_no_sockets(monkeypatch, length, told):
+    """A system takes 103 octets, as macOS, or a few more."""
+    monkeypatch.setattr(session, "aside_until_exit", lambda: Path("/" + "x" * (length - 1)))
+    assert len(session._sockets()) == told

@@ -39,7 +39,7 @@ def test_the_third_fsync_is_told_and_a_node_and_a_line_can_be_clicked(lab_page, 
     """Interesting steps lead to the majority's fsync; crash and cut make branches."""
     lesson = lab_page
     lesson.open(LESSON)
-    lesson.run_all()
+    lesson.run_cells("imports", "trigger", "one-step")
     root = picture(lesson, "one-step")
     assert "n1 leader" in said(root)
     seen = []
@@ -102,7 +102,7 @@ def test_the_desk_by_keyboard_and_in_the_dark(lab_page, pictures):
     """Publish by key: a branch in which all are confirmed; the check says what is missing."""
     lesson = lab_page
     lesson.open(LESSON)
-    lesson.run_all()
+    lesson.run_cells("imports", "desk")
     root = picture(lesson, "desk")
     lesson.page.keyboard.press("End")
     root.locator("[data-act=publish]").first.press("Enter")

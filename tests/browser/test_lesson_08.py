@@ -54,7 +54,7 @@ def test_the_lesson_is_walked_by_mouse(lab_page, pictures):
     lesson.page.keyboard.press("ArrowRight")
     assert "pages out 2,000 ready messages" in root.locator(".wst-sentence").inner_text()
     act(lesson, root, "^stall", 1)
-    assert "18,000 in RAM2,000 on disk" in root.locator(".wst-picture").text_content()
+    assert "18,000 in RAM2,000 paged out" in root.locator(".wst-picture").text_content()
     root.screenshot(path=pictures / "paging.png")
 
     root = picture(lesson, "mirror-desk")

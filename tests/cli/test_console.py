@@ -66,10 +66,9 @@ def test_a_wrong_command_line_is_one_line_and_exit_code_2(capsys, argv, telling)
     assert "--help" in line
 
 
-def lost_by(interrupt: KeyboardInterrupt) -> Py4JNetworkError:
-    """What Py4J says when Ctrl-C has closed the connection that the program tidies up by."""
-    error = Py4JNetworkError("Answer from Java side is empty")
-    error.__context__ = interrupt
+def lost_by_ctrl_c(error: Exception) -> Exception:
+    """An error in tidying up, as of Py4J, whose connections Ctrl-C closes."""
+    error.__context__ = KeyboardInterrupt()
     return error
 
 
@@ -87,7 +86,11 @@ def lost_by(interrupt: KeyboardInterrupt) -> Py4JNetworkError:
          "workbench scenarios: No space left on device"),
         (MemoryError(), 1, "workbench scenarios: not enough memory for this"),
         (KeyboardInterrupt(), 130, "workbench scenarios: stopped"),
-        (lost_by(KeyboardInterrupt()), 130, "workbench scenarios: stopped"),
+        (lost_by_ctrl_c(Py4JNetworkError("Answer from Java side is empty")), 130,
+         "workbench scenarios: stopped"),
+        (lost_by_ctrl_c(ConnectionRefusedError()), 130, "workbench scenarios: stopped"),
+        (lost_by_ctrl_c(PermissionError(errno.EACCES, "Permission denied", "there")), 1,
+         "workbench scenarios: there: Permission denied"),
         (CommandError("two\nlines\x1b[2J"), 1, r"workbench scenarios: two lines\x1b[2J"),
     ],
 )  # fmt: skip

@@ -8,6 +8,7 @@ import json
 import ipywidgets
 import pytest
 
+from workbench.notebook import WrongValueError
 from workbench.scenarios import run
 from workbench.trace.braking import blocked_intervals, held_by
 from workbench.trace.fold import Scope
@@ -25,6 +26,7 @@ from workbench.views.charts import (
 )
 from workbench.views.stage_widget import StageWidget
 from workbench.views.trace_charts import (
+    brake_chart,
     busiest_link,
     credit_chart,
     credit_steps,
@@ -61,6 +63,15 @@ def test_each_end_has_a_line_of_its_own(racing):
     assert source(chart, "sender's view")["y"] == [3, 2, 1, 1]
     told = [line.split() for line in repr(chart).splitlines()]
     assert ["sender's", "view", "3", "1", "3", "1", "3"] in told
+
+
+def test_a_link_is_chosen_by_its_name(racing):
+    """One over which the broker sends as well as a client's; a name that is none is told."""
+    assert credit_chart(racing, "q").words == credit_chart(racing, LINK).words
+    assert brake_chart(racing, "q").words == brake_chart(racing, LINK).words
+    for chart in (credit_chart, brake_chart):
+        with pytest.raises(WrongValueError, match="no link 'x' sends in this run; there are: q"):
+            chart(racing, "x")
 
 
 def test_a_blocked_interval_is_shaded_with_its_brake(story):

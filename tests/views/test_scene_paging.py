@@ -35,7 +35,7 @@ def test_the_level_sinks_by_2000_and_the_quota_stands_at_10000(article):
         "stopped": False,
         "text": "quota 500: 0 left",
     }
-    assert states[at[0]]["nodes"]["broker"]["facts"] == ["18,000 in RAM", "2,000 on disk"]
+    assert states[at[0]]["nodes"]["broker"]["facts"] == ["18,000 in RAM", "2,000 paged out"]
     (gauge,) = doc["gauges"]
     assert gauge["top"] == 20_000
     assert [mark["text"] for mark in gauge["marks"]] == ["target 8,000", "at first"]
@@ -59,7 +59,7 @@ def test_the_picture_is_told_in_words(article):
     played, doc, _ = article
     place = next(place for place, row in enumerate(played.rows) if row.event == "block")
     assert doc["branches"][0]["steps"][place]["in_words"] == (
-        "In RAM: 18,000 messages; on disk alone: 2,000. Target: 8,000. Quota 12,000, 10,000 left."
+        "In RAM: 18,000 messages; paged out: 2,000. Target: 8,000. Quota 12,000, 10,000 left."
         " Credit with the message store: 0. Paging is blocked: no credit with the message store."
     )
 

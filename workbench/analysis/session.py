@@ -15,6 +15,7 @@ from __future__ import annotations
 import os
 import re
 import signal
+import socket
 import sys
 import threading
 import time
@@ -24,6 +25,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from workbench.aside import aside_until_exit
 from workbench.notebook import kernel_shell
 
 from .configured import configured
@@ -48,6 +50,9 @@ REMOTE_VARIABLE = "SPARK_REMOTE"
 REMOTE = "sc://"
 ANSWER_S = 10.0
 """How long a Spark Connect server may take to answer."""
+SOCKETS = "spark.python.unix.domain.socket"
+LONGEST_FOLDER = 60
+"""In octets, of a folder for Spark's sockets: with a name of 43 it is what every system takes."""
 MEMORY_NAME, MASTER_NAME = "spark.driver.memory", "spark.master"
 LEAST_MB = 512
 """Spark refuses a heap below 450 MB; Java counts a little less than it was given."""
@@ -230,6 +235,8 @@ def get_spark(
     os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
     if all_of_it[MASTER_NAME].startswith("local"):
         os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+        more = _sockets().items()
+        options |= {name: text for name, text in more if name not in all_of_it}
     heap = all_of_it.get(MEMORY_NAME, "of Spark's own")
     where = f"Java {java.version}{', bundled' if java.bundled else ''}, heap {heap}"
     tell(f"Spark starts ({where}): about 10 seconds")
@@ -247,6 +254,18 @@ def get_spark(
             ) from None
     tell(f"Spark {spark.version} is ready after {watch.seconds():.1f} s")
     return spark
+
+
+def _sockets() -> dict[str, str]:
+    """Settings by which answers come through sockets in a folder, and not through ports.
+
+    Such a port takes one caller, and Jupyter calls ports that its kernels have not opened yet: now
+    and then one of them was Spark's, and an answer was lost.
+    """
+    folder = str(aside_until_exit()) if hasattr(socket, "AF_UNIX") else ""
+    if not 0 < len(os.fsencode(folder)) <= LONGEST_FOLDER:
+        return {}
+    return {f"{SOCKETS}.enabled": "true", f"{SOCKETS}.dir": folder}
 
 
 @contextmanager

@@ -155,6 +155,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         return _fail(prefix + "stopped", STOPPED)
     except OSError as error:
+        if error.filename is None and _interrupted(error):
+            return _fail(prefix + "stopped", STOPPED)
         where = f"{error.filename}: " if error.filename else ""
         return _fail(f"{prefix}{where}{error.strerror or error}", BAD_INPUT)
     except MemoryError:

@@ -167,6 +167,7 @@ def link_stories(
     committed = {(row.connection, row.session) for row in rows if row.kind == "tx.commit"}
     # Of a connection without links what held it held all of its channels.
     whole = {way(key): key for key in by_link if key.session is None}
+    ways = {way(key) for key in by_link}
     for key, link in by_link.items():
         connection = whole.get(way(key))
         held = found.get(key, [])
@@ -206,7 +207,7 @@ def link_stories(
                     " which one each confirm answers is not known, nor how long it took."
                 )
             if key == connection:
-                delivers = any(way(other) == (*key[:2], BROKER) for other in by_link)
+                delivers = (key.run, key.connection, BROKER) in ways
                 more += words.unread(held, delivers=delivers)
             if key in again:
                 more.append(

@@ -209,6 +209,7 @@ def _internal(moment: Moment) -> str:
         "who": who,
         "queue": who if row.queue is None else process_words(f"queue:{row.queue}"),
         "n": number if isinstance(number, int) else 1,
+        "mailbox": (row.ledger or {}).get("mailbox", 0),
     }
     text, counted = visible(row.event), False
     own = known(f"event-of.{row.event}.{row.kind}")
@@ -252,6 +253,6 @@ def _queue_state(row: Row) -> str:
     parts = [
         say(f"state.{name}", n=ledger[name])
         for name in ("queue_ready", "queue_unsettled", "mailbox")
-        if name in ledger and (ledger[name] or name != "mailbox")
+        if name in ledger and (name != "mailbox" or (ledger[name] and row.kind != name))
     ]
     return f"; {', '.join(parts)}" if parts else ""

@@ -61,10 +61,8 @@ def sends_messages(row: Row, peer: str = CLIENT) -> bool:
 
 
 def _counter_rows(group: str, names: Sequence[str]) -> list[Doc]:
-    group = say(f"counters.{group}")
-    return [
-        {"id": f"session {name}", "name": say(f"counter.{name}"), "group": group} for name in names
-    ]
+    about = {"group": say(f"counters.{group}")}
+    return [{"id": f"session {name}", "name": say(f"counter.{name}"), **about} for name in names]
 
 
 @dataclass(slots=True)

@@ -80,7 +80,7 @@ def _begun(trace: Any) -> tuple[list[Row], int]:
 
 def credit_chart(
     trace: Any,
-    link: Scope | None = None,
+    link: Scope | str | None = None,
     *,
     at_us: int | None = None,
     title: str = "",
@@ -90,12 +90,17 @@ def credit_chart(
 
     Args:
         trace: a run (anything with `rows`), or rows in order of `seq`.
-        link: which link; the busiest one if None.
+        link: which link, or its name; the busiest one if None.
         at_us: where the cursor stands, in microseconds; none is drawn if None.
         title: above the chart; the link's name if empty.
         height: in pixels.
+
+    Raises:
+        WrongValueError: the run has no link of that name.
     """
     rows, begin_us = _begun(trace)
+    if isinstance(link, str):
+        link = chosen_link(rows, link)
     link = link or busiest_link(rows)
     return time_chart(
         credit_steps(rows, link) if link else {},
@@ -110,12 +115,12 @@ def credit_chart(
 
 
 def chosen_link(rows: Sequence[Row], link: Scope | str | None) -> Scope:
-    """The link that is meant: a client's sending link by name, or the first.
+    """The link that is meant, by its name perhaps; those over which a client sends come first.
 
     Raises:
         WrongValueError: there is none; the text lists the names.
     """
-    links = links_of(rows, sender=CLIENT) or links_of(rows)
+    links = list(dict.fromkeys([*links_of(rows, sender=CLIENT), *links_of(rows)]))
     if not links:
         raise WrongValueError(say("brakes.no-link"))
     found = [one for one in links if link in (None, one, one.link)]
@@ -145,7 +150,7 @@ def brake_chart(
 
     Args:
         trace: a run (anything with `rows`), or rows in order of `seq`.
-        link: over which it sends; the first one if None.
+        link: over which it sends, or its name; the first one if None.
         title: above the chart; the link's name if empty.
 
     Raises:

@@ -181,6 +181,8 @@ def test_a_program_run_by_spark_submit_has_its_master_and_settings(repo, tmp_pat
 
 def test_no_answer_comes_through_a_port_that_somebody_else_may_call(spark, monkeypatch):
     """Jupyter calls ports that its kernels have not opened yet, and Spark takes one caller."""
+    if not session._sockets():
+        pytest.skip("no sockets in a folder on this system, or its name is too long")
     called, connect = [], socket.socket.connect
 
     def noted(self, address):

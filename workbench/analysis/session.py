@@ -15,7 +15,6 @@ from __future__ import annotations
 import os
 import re
 import signal
-import socket
 import sys
 import threading
 import time
@@ -262,7 +261,7 @@ def _sockets() -> dict[str, str]:
     Such a port takes one caller, and Jupyter calls ports that its kernels have not opened yet: now
     and then one of them was Spark's, and an answer was lost.
     """
-    folder = str(aside_until_exit()) if hasattr(socket, "AF_UNIX") else ""
+    folder = str(aside_until_exit()) if os.name == "posix" else ""
     if not 0 < len(os.fsencode(folder)) <= LONGEST_FOLDER:
         return {}
     return {f"{SOCKETS}.enabled": "true", f"{SOCKETS}.dir": folder}

@@ -137,7 +137,7 @@ def test_a_queue_that_nobody_publishes_to_stands_beside_who_consumes_from_it() -
 
 
 def stops(played: Any) -> list[str]:
-    """What the steps tell at which play goes on to `n`."""
+    """What is told at the steps at which the key `n` stops."""
     steps = made(played)[0]["branches"][-1]["steps"]
     return [step.get("sentence", "") for step in steps if step.get("mark")]
 

@@ -51,7 +51,7 @@ ANSWER_S = 10.0
 """How long a Spark Connect server may take to answer."""
 SOCKETS = "spark.python.unix.domain.socket"
 LONGEST_FOLDER = 60
-"""In octets, of a folder for Spark's sockets: with a name of 43 it is what every system takes."""
+"""Octets in the name of a folder for Spark's sockets; 43 more are a socket's own, and 103 fit."""
 MEMORY_NAME, MASTER_NAME = "spark.driver.memory", "spark.master"
 LEAST_MB = 512
 """Spark refuses a heap below 450 MB; Java counts a little less than it was given."""

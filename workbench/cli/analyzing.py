@@ -182,7 +182,7 @@ def _unknowns(arguments: argparse.Namespace) -> int:
     with Progress("reading") as progress:
         report = unknowns(progress.over(files.iter_rows(arguments.trace)))
     if arguments.format == "table":
-        print(report)
+        tell(str(report).splitlines())
     else:
         names = tuple(one.name for one in dataclasses.fields(Unknown))
         rows = map(dataclasses.asdict, report)

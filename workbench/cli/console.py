@@ -126,7 +126,7 @@ def suggestion(given: str, known: Iterable[str]) -> str:
 
 
 def tell(lines: Iterable[str]) -> None:
-    """Print words; a terminal gets no word on two lines, and what goes on is set in."""
+    """Print prose; on a terminal it is wrapped between words, and lines that go on are set in."""
     width = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
     for line in lines:
         if width is None or _DRAWN in line:

@@ -27,7 +27,7 @@ from .vantage import LinkKey, once, value
 from .violations import BEYOND_WINDOW
 from .windows import directions
 
-__all__ = ["LinkStory", "Packets", "link_stories", "stalled", "way"]
+__all__ = ["LinkStory", "Packets", "link_stories", "stalled"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -166,10 +166,10 @@ def link_stories(
     }
     committed = {(row.connection, row.session) for row in rows if row.kind == "tx.commit"}
     # Of a connection without links what held it held all of its channels.
-    whole = {way(key): key for key in by_link if key.session is None}
-    ways = {way(key) for key in by_link}
+    whole = {key.way: key for key in by_link if key.session is None}
+    ways = {key.way for key in by_link}
     for key, link in by_link.items():
-        connection = whole.get(way(key))
+        connection = whole.get(key.way)
         held = found.get(key, [])
         session = key.run, key.connection, key.session, key.link_sender
         spans = {
@@ -272,12 +272,7 @@ def _told(intervals: Mapping[LinkKey, list[Intervals]], key: LinkKey) -> list[tu
 
 def _messages(whole: LinkKey, by_link: Mapping[LinkKey, LinkSummary]) -> int:
     """Of a connection without links, in one direction: those of its channels."""
-    return sum(link.messages for key, link in by_link.items() if way(key) == way(whole))
-
-
-def way(key: LinkKey) -> tuple[str, str, str | None]:
-    """The connection, and who sends on it."""
-    return key.run, key.connection, key.link_sender
+    return sum(link.messages for key, link in by_link.items() if key.way == whole.way)
 
 
 def _interval(

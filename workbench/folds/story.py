@@ -18,7 +18,7 @@ from workbench.trace.words import counted, times
 from . import channels
 from . import story_words as words
 from .credit import credit_rows
-from .link_story import LinkStory, Packets, link_stories, stalled, way
+from .link_story import LinkStory, Packets, link_stories, stalled
 from .story_words import Interval
 from .vantage import LinkKey
 from .violations import violations
@@ -287,13 +287,12 @@ def story_in_parts(
     worst = max(every, key=lambda its: _heavy(its[1]), default=None)
     # Of what is known to wait it need not be said that it may; nor of what its connection holds.
     waits = {link.key for link in links if link.still_waits}
-    holding = {way(key) for key in waits if key.session is None}
+    holding = {key.way for key in waits if key.session is None}
     lasting = max(
         (
             its
             for its in every
-            if words.may_be_worse(its[1])
-            and not (its[0].key in waits or way(its[0].key) in holding)
+            if words.may_be_worse(its[1]) and not (its[0].key in waits or its[0].key.way in holding)
         ),
         key=lambda its: its[1].lasted_us,
         default=None,

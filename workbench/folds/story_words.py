@@ -237,8 +237,8 @@ def unread(held: Sequence[Interval], *, delivers: bool) -> Iterator[str]:
     """
     if delivers and any(one.what in (ALARM, CREDIT_FLOW) for one in held):
         yield (
-            "Its consumers acknowledge on the same connection, and that was not read meanwhile"
-            " either: let them have a connection of their own."
+            "Its consumers acknowledge on the same connection, which was not read meanwhile: give"
+            " them a connection of their own."
         )
 
 

@@ -14,7 +14,7 @@ from workbench.trace.words import counted, duration, times
 from .channels import carried
 from .credit import SENDER, credit_rows
 from .stalls import Stall, stalls
-from .vantage import LinkKey
+from .vantage import LinkKey, Way
 from .violations import BEYOND_CREDIT, BEYOND_WINDOW, violations
 
 __all__ = ["LinkSummary", "advice", "broken", "holding", "remedy", "summaries", "summarise"]
@@ -197,31 +197,24 @@ _UNGRANTED = (
 """The same of subscriptions in AMQP 0-10."""
 
 
-_Way = tuple[Any, ...]
-"""Run, connection and sender."""
-_NOTHING: Mapping[_Way, str] = {}
+_NONE: Mapping[Way, str] = {}
 
 
-def holding(links: Iterable[Mapping[str, Any]]) -> dict[_Way, str]:
+def holding(links: Iterable[Mapping[str, Any]]) -> dict[Way, str]:
     """What held whole connections without links, and so all of their channels: names, by way.
 
     Args:
         links: of a trace, each as of `advice`.
     """
-    return {
-        _way(link): LinkKey(*(link[name] for name in LinkKey._fields)).name
-        for link in links
-        if link["session"] is None and link["longest_us"]
-    }
+    held = (_key(link) for link in links if link["session"] is None and link["longest_us"])
+    return {key.way: key.name for key in held}
 
 
-def _way(link: Mapping[str, Any]) -> _Way:
-    return link["run"], link["connection"], link["link_sender"]
+def _key(link: Mapping[str, Any]) -> LinkKey:
+    return LinkKey(*(link[name] for name in LinkKey._fields))
 
 
-def advice(
-    link: Mapping[str, Any], longest: str = "", *, whole: Mapping[_Way, str] = _NOTHING
-) -> str:
+def advice(link: Mapping[str, Any], longest: str = "", *, whole: Mapping[Way, str] = _NONE) -> str:
     """Who waited, how long, why, and what to change, in words.
 
     Args:
@@ -232,8 +225,9 @@ def advice(
     sender, brake = link["link_sender"] or "sender", link["longest_brake"]
     wrong = broken(link)
     if brake is None or not (longest or link["longest_us"]):  # what took no time is no wait
-        if link["session"] is not None and _way(link) in whole:
-            return f"Nothing held it but what held its connection: see {whole[_way(link)]}."
+        way = _key(link).way
+        if link["session"] is not None and way in whole:
+            return f"Nothing held it but what held its connection: see {whole[way]}."
         return wrong or "Nothing that is known to have been ready had to wait."
     waited, why, change = _WAITED[brake]
     if brake == LINK_CREDIT and link["link"] is None:

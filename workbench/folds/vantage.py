@@ -22,6 +22,10 @@ from workbench.trace.schema import (
 PEERS = (CLIENT, BROKER)
 
 
+Way = tuple[str, str, str | None]
+"""Run, connection, and who sends on it."""
+
+
 class LinkKey(NamedTuple):
     """A link, as `data/README.md` names one."""
 
@@ -31,6 +35,11 @@ class LinkKey(NamedTuple):
     link: str | None
     link_sender: str | None
     attach_no: int | None
+
+    @property
+    def way(self) -> Way:
+        """The connection, and who sends on it."""
+        return self.run, self.connection, self.link_sender
 
     @property
     def name(self) -> str:

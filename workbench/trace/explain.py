@@ -133,9 +133,7 @@ class Explainer:
             found.add(OTHER_RULE)
         if row.event in ("block", "unblock") and row.kind == "queue-flow":
             found.add(QUEUE_FLOW)
-        if row.event == "crash" and row.kind is not None:  # of itself, and not by a hand
-            found.add(ERROR)
-        if row.is_frame and "error" in row.extra:
+        if row.is_death or (row.is_frame and "error" in row.extra):
             found.add(ERROR)
         if moment.flow in (FlowWord.DRAIN_REQUEST, FlowWord.DRAIN_ANSWER):
             found.add(DRAIN)

@@ -295,6 +295,11 @@ class Row:
         return self.frame or self.frame_091 or self.frame_010 or {}
 
     @property
+    def is_death(self) -> bool:
+        """Whether a process has died by itself; what a hand has crashed may be restarted."""
+        return self.event == "crash" and self.kind is not None
+
+    @property
     def goes_on(self) -> bool:
         """Whether the message of a transfer goes on in the link's next one [AMQP 1.0, 2.6.14]."""
         frame = self.frame or {}

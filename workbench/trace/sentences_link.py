@@ -15,7 +15,7 @@ from .words import visible
 say = partial(phrase, "steps_link")
 part = partial(piece, "steps_link")
 known = partial(has, "steps_link")
-ACTIVE = "rabbitmq:active"
+_ACTIVE = "rabbitmq:active"
 """A property of flows of RabbitMQ 4.3 (capture rmq43_h)."""
 _OTHER = {CLIENT: BROKER, BROKER: CLIENT}
 _NAMES = (*_OTHER, "sender", "receiver", "other-peer")
@@ -194,7 +194,7 @@ def _flow_of_sender(moment: Moment) -> str:
 def _turn(moment: Moment) -> str:
     """Which consumer of the queue has its turn, as RabbitMQ tells of a single active one."""
     properties = moment.row.extra.get("properties")
-    active = properties.get(ACTIVE) if isinstance(properties, dict) else None
+    active = properties.get(_ACTIVE) if isinstance(properties, dict) else None
     if not isinstance(active, bool):
         return ""
     return say("state.active" if active else "state.waits-its-turn")

@@ -251,7 +251,7 @@ class Strip:
         for row in walk:
             picture.take(row)
             self._switch(row)
-            if row.event == "crash" and row.kind is not None:  # of itself: nothing restarts it
+            if row.is_death:
                 dead.add(row.vantage)
             begun = len(self.frames)
             for flight in by_begin.get(walk.place, ()):

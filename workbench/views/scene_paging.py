@@ -160,8 +160,8 @@ class PagingPicture(LinkPicture):
         return int(self._ram["ram_messages"] or 0) + int(self._ram["ram_acks"] or 0)
 
     @property
-    def _on_disk(self) -> int:
-        """Contents that are on disk alone."""
+    def _paged_out(self) -> int:
+        """Contents that are not in RAM; the store may have to write them yet."""
         ram = self._ram
         ready = sum(int(ram.get(name) or 0) for name in ("q1", "q2", "delta", "q3", "q4"))
         in_ram_now = int(ram.get("ram_messages") or 0)
@@ -190,7 +190,7 @@ class PagingPicture(LinkPicture):
         """A party's words."""
         if name == BROKER:
             in_ram = say("fact.in-ram", n=self._level)
-            return {"facts": [in_ram, say("fact.on-disk", n=self._on_disk)]}
+            return {"facts": [in_ram, say("fact.paged-out", n=self._paged_out)]}
         has_credit, waits = self._credit is not None, bool(self._waiting)
         sub = say("paging.credit", n=self._credit or 0) if has_credit else ""
         blocked = going = None
@@ -211,7 +211,7 @@ class PagingPicture(LinkPicture):
 
     def words(self) -> str:
         """The whole state in words."""
-        told = [say("paging-words.ram", n=self._level, disk=self._on_disk)]
+        told = [say("paging-words.ram", n=self._level, out=self._paged_out)]
         if self._ram.get("target") is not None:
             told.append(say("paging-words.target", n=self._ram["target"]))
         if self._quota:

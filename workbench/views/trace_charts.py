@@ -96,12 +96,10 @@ def credit_chart(
         height: in pixels.
 
     Raises:
-        WrongValueError: the run has no link of that name.
+        WrongValueError: the run has no such link.
     """
     rows, begin_us = _begun(trace)
-    if isinstance(link, str):
-        link = chosen_link(rows, link)
-    link = link or busiest_link(rows)
+    link = busiest_link(rows) if link is None else chosen_link(rows, link)
     return time_chart(
         credit_steps(rows, link) if link else {},
         end_us=rows[-1].t_us if rows else 0,

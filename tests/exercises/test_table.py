@@ -32,6 +32,14 @@ def test_a_word_among_numbers_stands_where_they_do_and_a_sign_among_words_too():
     assert f"<td>for ever</td><td{LEFT}>differ</td>" in page
 
 
+def test_times_stand_where_numbers_do():
+    """`112 s` stood left, right beside the number of the column before it."""
+    page = shown(("answer", "stood"), ("throttle", "112 s"), ("disk", "0 s"))
+    assert '<th scope="col">stood</th>' in page
+    page = shown(("answer", "took"), ("throttle", "12 seconds"), ("disk", "in 5 ms"))
+    assert f'<th scope="col"{LEFT}>took</th>' in page
+
+
 def test_the_name_of_a_method_goes_on_in_the_next_line_of_a_narrow_page():
     """After its dot or underscore, at the head of a column too; a number is never parted."""
     page = shown(("release", "tells", "ms"), ("3.5.5", "connection.blocked, 0.4", "1.5"))

@@ -145,6 +145,8 @@ def test_a_consumer_is_ten_times_as_fast_where_nothing_is_published_before_it():
     assert "<" not in view.said
     assert new > 10 * default
     assert apart > 10 * default
+    assert list(view.beside)[1] == "two connections: the whole queue"  # more it could not get
+    assert list(receivers(**given | {"preload": 8_000}).beside)[1] == "two connections"
     assert f"one for every {new / default:,.0f} over AMQP 1.0" in view.line.value
     assert "one for every 73, in ten seconds" in view.line.value
     assert f"{new:,} beside {default:,}" in solution.reason

@@ -120,18 +120,22 @@ def tables(*several: Table | Tabled) -> Tables:
     return Tables(several)
 
 
+_UNIT = r" (?=(?:µs|ms|s|min)\b)"
+
+
 def _breakable(cell: str) -> str:
     """As HTML: in a full line a name may part after dot or underscore, a time or protocol never."""
     told = re.sub(r"(?<=[a-z])[._](?=[a-zA-Z])", r"\g<0><wbr>", html.escape(cell))
-    told = re.sub(r"(?<=\d) (?=(?:µs|ms|s|min)\b)", "&nbsp;", told)
+    told = re.sub(rf"(?<=\d){_UNIT}", "&nbsp;", told)
     in_one = r'<span style="white-space:nowrap">\g<0></span>'
     return re.sub(r"\bAMQP (?:0-9-1|0-10|1\.0)", in_one, told)
 
 
 def _side(column: Iterable[str]) -> str:
-    """Numbers stand on the right, as everywhere in notebooks, and columns of words on the left."""
+    """Numbers and times stand on the right, as in any notebook, columns of words on the left."""
     return "" if any(map(_is_number, column)) else _LEFT
 
 
 def _is_number(cell: str) -> bool:
-    return any(map(str.isdigit, cell)) and not any(map(str.isalpha, cell))
+    number = re.split(_UNIT, cell)[0]
+    return any(map(str.isdigit, number)) and not any(map(str.isalpha, number))

@@ -463,11 +463,12 @@ def receivers(**given: Any) -> SharedSocket:
     Args:
         given: parameters of all runs; `batch` among them.
     """
-    new = _consumed(AMQP_1_0, **given)
+    new, separate = _consumed(AMQP_1_0, **given), _consumed(AMQP_0_9_1, **given, separate=True)
     whole = one_sender_one_receiver.ARTICLE
     factor = whole[AMQP_1_0, CLASSIC] / whole[AMQP_0_9_1, CLASSIC]
     chosen = one_sender_one_receiver.one_sender_one_receiver.defaults(preset_named("blog2024"))
     places_ms = int(chosen["prefetch"] or 0) * given["run_ms"]
+    emptied = separate == given.get("preload", chosen["preload"])
 
     def after(got: int) -> str:
         got = max(1, got)
@@ -479,7 +480,7 @@ def receivers(**given: Any) -> SharedSocket:
         ),
         beside={
             "AMQP 1.0": new,
-            say("separate"): _consumed(AMQP_0_9_1, **given, separate=True),
+            say("emptied" if emptied else "separate"): separate,
             **{
                 say("batch", batch=batch): _consumed(AMQP_0_9_1, **{**given, "batch": batch})
                 for batch in SMALLER

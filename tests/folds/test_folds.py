@@ -198,6 +198,16 @@ def test_the_windows_of_a_pause_are_listed_unless_they_are_too_many(pause):
     assert len(answer) == (2 + pause if pause == EMPTY else 2)
 
 
+def test_a_link_of_which_only_an_end_is_told_was_never_held_and_a_frame_of_no_session_neither():
+    """In a trace that somebody else has written."""
+    rows = capture("rmq43_b_consumer_credit")
+    closed = next(replace(row, kind="close") for row in rows if row.kind == "attach")
+    assert [row["head_of_line_us"] for row in folds.throughput([closed])] == [0]
+    moved = [replace(row, session=None) for row in rows if row.kind == "transfer"]
+    assert len(moved) > 1
+    assert folds.latency(moved) == []
+
+
 def test_a_window_without_length_is_refused():
     """One line that says what is legal."""
     with pytest.raises(ValueError, match="a window of 0 µs has no length; legal: 1 or more"):

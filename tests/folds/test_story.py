@@ -9,11 +9,15 @@ from tests.analysis.runs import CAPTURES, acted, capture_rows, without
 from tests.capture.capture_builder import Burst, behind_attach, bursts, record
 from tests.folds.test_channels import Inside
 from workbench import folds
+from workbench.amqp010.controls import ConnectionClose, ConnectionTuneOk
+from workbench.amqp010.frame import Frame
 from workbench.capture.importer import import_capture
 from workbench.folds.consumers import prefetch
 from workbench.folds.story import Packets, story
 from workbench.scenarios.run import run
 from workbench.trace.pcapng_out import export
+from workbench.trace.taps import frame_row
+from workbench.views.frames import summary
 
 
 def lost(rows, *, end):
@@ -791,6 +795,25 @@ def test_what_went_wrong_comes_first_where_nobody_is_known_to_have_been_held():
         gone = story(begun, Packets(ended={"c1": (2_000_000, peer)}))
         assert gone.wrong == (f"c1: the {peer} ended it at 2.000 s without a close",)
         assert gone.headline.startswith(gone.wrong[0]) == (peer == "broker")
+
+
+def test_an_error_and_a_heartbeat_of_amqp_0_10_are_told_like_any_other():
+    """Of its controls neither has a column."""
+
+    def sent(control, peer, seq):
+        return frame_row(
+            Frame(0, 0, control, *[True] * 4), run="r", seq=seq, t_us=seq, vantage="wire",
+            event="observed", frame_id=seq, from_peer=peer, connection="c1",
+        )  # fmt: skip
+
+    tune = sent(ConnectionTuneOk(channel_max=1, heartbeat=2), "client", 0)
+    close = sent(ConnectionClose(reply_code=501, reply_text="framing-error: bad"), "broker", 1)
+    assert story([tune, close]).wrong == (
+        "c1: connection.close of the broker, row 1: 501 framing-error: bad",
+    )
+    assert summary(close) == "reply-code 501 · reply-text framing-error: bad"
+    (line,) = story([tune], Packets(ended={"c1": (9_000_000, "broker")})).wrong
+    assert line.endswith("nothing had come for 9.0 s, with a heartbeat every 2 s")
 
 
 @pytest.mark.parametrize("text", ["{", "[1]", '"error"', "null"])

@@ -192,6 +192,16 @@ def test_formula_of_a_drain_answer_keeps_the_limit():
     )
 
 
+def test_there_is_no_more_credit_than_a_frame_can_carry():
+    """As the endpoints have it; a counter that goes on above that is told as it is."""
+    formula = formulas.link_credit(10, 2**32 - 1, 0, 2**32 - 1)
+    assert formula.numbers == "10 + 4294967295 − 0 = 4294967305 → 4294967295"
+    assert formula.agrees is True
+    formula = formulas.session_window(10, 2**32 - 1, 0, 2**32 + 9)
+    assert formula.numbers == "10 + 4294967295 − 0 = 4294967305"
+    assert formula.agrees is True
+
+
 def test_a_transfer_moves_count_credit_and_window():
     """One credit per message, one place in the window per frame [2.6.7, 2.5.6]."""
     hand = Hand()

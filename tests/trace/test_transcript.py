@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from tests.trace.rows import Hand, any_row, race, state_after
 from workbench.trace import Explainer, transcript
-from workbench.trace.schema import EVENTS
+from workbench.trace.schema import EVENTS, Row
 from workbench.trace.transcript import line as line_of
 from workbench.trace.words import frame_text, visible
 
@@ -87,13 +87,45 @@ def test_secrets_of_sasl_are_counted_not_shown():
     assert "secret" not in "".join(transcript(hand.rows))
 
 
+STRANGE = [
+    {"kind": "paged"},
+    {"kind": "state", "vantage": "reader:c1"},
+    {"kind": "ram-duration", "extra_json": '{"duration_ms": "x"}'},
+    {"kind": "zz", "extra_json": '{"octets": "x", "count": [1], "frame_id": {}}'},
+    {"event": "append", "vantage": "queue:q@n1"},
+    {"event": "enqueue", "extra_json": '{"count": "x"}'},
+    {"protocol": "amqp-0-10", "kind": "session.completed", "extra_json": '{"commands": [1, 2]}'},
+    {"protocol": "amqp-0-9-1", "kind": "connection.tune", "extra_json": '{"frame_max": "x"}'},
+]
+
+
+@pytest.mark.parametrize("about", STRANGE, ids=lambda about: about.get("kind", about.get("event")))
+def test_a_row_without_the_details_of_its_kind_is_told_plainly(about):
+    """Somebody else has written it; `show` ended with a mistake of ours."""
+    columns = {"run": "r", "seq": 0, "t_us": 0, "vantage": "broker", "protocol": "internal"}
+    columns |= {"event": "note"} | about
+    extra = columns.pop("extra_json", "{}")
+    if "protocol" in about:
+        place = {"amqp-0-10": "frame_010", "amqp-0-9-1": "frame_091"}[about["protocol"]]
+        columns |= {"event": "observed", "from_peer": "broker", "frame_id": 0, "connection": "c1"}
+    else:
+        place = "details"
+    (line,) = transcript([Row(**columns, **{place: {"extra_json": extra}})])
+    said = line.partition(": ")[2]
+    assert said[0].isupper()
+    assert said.endswith(".")
+
+
 KINDS = ["protocol-header", "heartbeat", "open", "begin", "attach", "flow", "transfer"]
 KINDS += ["disposition", "detach", "end", "close", "sasl-mechanisms", "sasl-init"]
-KINDS += ["sasl-challenge", "sasl-response", "sasl-outcome"]
+KINDS += ["sasl-challenge", "sasl-response", "sasl-outcome", "paged", "state", "ram-target"]
+KINDS += ["session.completed", "message.transfer", "connection.tune", "basic.deliver"]
 ROWS = any_row(
     event=st.sampled_from(EVENTS),
     kind=st.sampled_from(KINDS) | st.none() | st.text(max_size=5),
-    vantage=st.sampled_from(["broker", "client:c", "wire"]) | st.text(max_size=5),
+    vantage=st.sampled_from(["broker", "client:c", "wire", "reader:c1", "queue:q@n", "wal:n"])
+    | st.text(max_size=5),
+    protocol=st.sampled_from(["internal", "amqp-1.0", "amqp-0-9-1", "amqp-0-10"]),
     from_peer=st.sampled_from(["broker", "client", None, "x"]),
     link_sender=st.sampled_from(["broker", "client", None]),
     connection=st.just("c1"),

@@ -106,6 +106,14 @@ def test_messages_sent_settled_are_counted(repo):
     assert f"{counted} of" in found[0].unknown
 
 
+@pytest.mark.parametrize("name", ["c" + "1" * 5_000, "c3000000", "c-1", "c²"])
+def test_a_name_that_looks_like_a_number_counts_nothing(repo, name):
+    """A connection may have any name in a trace that somebody else has written."""
+    rows = captured(repo, CAPTURES[0])
+    renamed = [replace(row, connection=row.connection and name) for row in rows]
+    assert not of(unknowns(renamed), "others")
+
+
 def test_a_connection_that_is_left_out_is_missed(repo):
     """Its number is not in the trace; connections of AMQP 0-9-1 are, and lack nothing more."""
     rows = captured(repo, "rmq43_c_drain")

@@ -17,7 +17,7 @@ from workbench.capture.importer import import_capture
 from workbench.scenarios import Branches, Run, names, run
 from workbench.scenarios.registry import get
 from workbench.scenarios.run import step_of
-from workbench.trace import brakes
+from workbench.trace import brakes, sentences
 from workbench.trace.braking import held_by, links_of
 from workbench.trace.cut import cut_rows
 from workbench.trace.fold import Fold, Scope
@@ -102,6 +102,18 @@ def rows_of(name: str) -> list[Row]:
 @cache
 def link_of(name: str, line: str) -> Scope | None:
     return next((one for one in links_of(rows_of(name)) if line_id(one) == line), None)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def told_as_its_kind():
+    """No row of ours lacks what its sentence tells: the plain one is for those of somebody else."""
+
+    def fail(moment):
+        pytest.fail(f"row {moment.row.seq} is told as that of somebody else: {moment.row.kind}")
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sentences, "plain", fail)
+        yield
 
 
 @pytest.mark.parametrize("name", every())

@@ -12,7 +12,7 @@ from workbench.capture.decoder import MAX_FRAME, DecodedFrame, Decoder, FrameRec
 from workbench.capture.redact import Redactor
 from workbench.capture.report import ConnectionReport, LinkReport
 from workbench.capture.splitter import FrameSplitter
-from workbench.trace.brakes import brakes, first
+from workbench.trace.brakes import first, link_brakes
 from workbench.trace.clauses import clause_for
 from workbench.trace.flatten import frame_fields
 from workbench.trace.schema import AMQP_1_0, BROKER, CLIENT
@@ -163,12 +163,7 @@ def frame_record(frame: DecodedFrame, scope: ObservedScope, from_peer: str) -> F
     brake: str | None = None
     held: tuple[str, ...] = ()
     if link is not None and ledger and "link_credit" in ledger:
-        held = brakes(
-            link_credit=ledger["link_credit"],
-            available=ledger.get("available"),
-            remote_incoming_window=ledger.get("remote_incoming_window"),
-            in_message=scope.in_message,
-        )
+        held = link_brakes(ledger, in_message=scope.in_message)
         brake = first(held)
     return FrameRecord(
         kind, fields, scope.session, link, link_sender, scope.attach_no,

@@ -22,13 +22,14 @@ NOTHING = 0, 0
 class Limit:
     """Up to where a sender may count: what its peer said, and where the sender stands.
 
-    Inside, numbers do not wrap: `_at` and `_upper` are places on a straight line, so that a grant
+    Inside, numbers do not wrap: `_at` and `upper` are places on a straight line, so that a grant
     of nearly 2^32 is one like any other.
 
     Attributes:
         started: the number with which the sender began; None if that was not seen.
         count: the sender's own, N or D; None if it is not known.
         spoken: whether the peer has said anything.
+        upper: the limit by its latest word, on the straight line.
     """
 
     def __init__(self) -> None:
@@ -37,7 +38,7 @@ class Limit:
         self.spoken = False
         self._mark: tuple[int, int] | None = None  # a number, and its place
         self._at: int | None = None
-        self._upper: int | None = None
+        self.upper: int | None = None
         self._furthest: int | None = None
         self._more = 0  # by how many the peer's latest word goes beyond its base
         self._early: int | None = None  # a grant that counts from a start not seen yet
@@ -83,15 +84,15 @@ class Limit:
     def allow(self, base: int | None, more: int) -> bool:
         """The peer allows so many beyond `base`, or the start; tells if that raises the limit."""
         first, self.spoken, self._lapsed, self._more = not self.spoken, True, False, more
-        before, early = self._upper, self._early
+        before, early = self.upper, self._early
         if base is None:
             base = self.started
         if base is None:
-            self._early, self._upper = more, None
+            self._early, self.upper = more, None
             return more > (early or 0)
         self._grant(base, more)
-        assert self._upper is not None
-        return more > 0 if first or before is None else self._upper > before
+        assert self.upper is not None
+        return more > 0 if first or before is None else self.upper > before
 
     def claim(self, more: int) -> None:
         """The sender tells what it has left: the best word where what was allowed is not known."""
@@ -111,21 +112,16 @@ class Limit:
         what it will begin with.
         """
         told = self.spoken and not self._lapsed
-        upper = self._upper if told else self._claim
+        upper = self.upper if told else self._claim
         if self._at is None or upper is None:
             begins_with = self._early is not None and self.started is None and not self._lost[0]
             return self._more if told and (self._more == 0 or begins_with) else None
         return min(max(0, _room(self._at, upper)), serial.MAX)
 
     @property
-    def upper(self) -> int | None:
-        """The limit by the peer's latest word, on the straight line."""
-        return self._upper
-
-    @property
     def upper_number(self) -> int | None:
         """The limit as a serial number; None if it is not known."""
-        return None if self._upper is None else serial.steps(self._upper, 0)
+        return None if self.upper is None else serial.steps(self.upper, 0)
 
     @property
     def over(self) -> int | None:
@@ -133,7 +129,7 @@ class Limit:
 
         None, too, if that is not known.
         """
-        return None if self._lapsed else _beyond(self._at, self._upper)
+        return None if self._lapsed else _beyond(self._at, self.upper)
 
     @property
     def over_furthest(self) -> int | None:
@@ -148,8 +144,8 @@ class Limit:
         self._early = None
         place = self._place(base)
         self._huge = (base, place, more) if more >= serial.HALF else None
-        self._upper = place + more
-        self._furthest = max(self._upper, self._upper if self._furthest is None else self._furthest)
+        self.upper = place + more
+        self._furthest = max(self.upper, self.upper if self._furthest is None else self._furthest)
 
     def _place(self, number: int) -> int:
         """The place of a number: within a grant of half a circle, else nearest to the last."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from workbench.trace.schema import AMQP_1_0, LOSSES, OBSERVED, Row, logged_by
@@ -49,8 +49,8 @@ def credit_rows(rows: Sequence[Row]) -> list[CreditRow]:
         place = row.run, str(row.connection)
         if row.event in LOSSES:
             lost.setdefault(place, []).append(row)
-            for its in counters.get(place, {}).values():
-                its.lose(row)
+            for one in counters.get(place, {}).values():
+                one.lose(row)
         of_a_link = row.link is not None or value(row, "handle") is not None
         if not (
             row.is_frame and row.protocol == AMQP_1_0 and row.session is not None and of_a_link
@@ -63,20 +63,15 @@ def credit_rows(rows: Sequence[Row]) -> list[CreditRow]:
         own = row.event == OBSERVED or logged_by(row) == row.link_sender
         end = SENDER if own else RECEIVER
         here = counters.setdefault(place, {})
-        if (row.link_sender, end) not in here:
-            here[row.link_sender, end] = _counters(place, row.link_sender, lost.get(place, ()))
-        link = here[row.link_sender, end].step(row).link
+        its = here.get((row.link_sender, end))
+        if its is None:
+            whose = End(run=row.run, connection=place[1], peer=row.link_sender, own=False, rows=())
+            its = here[row.link_sender, end] = Counters(whose)
+            for gap in lost.get(place, ()):
+                its.lose(gap)
+        link = its.step(row).link
         assert link is not None
         count, left = link.limit.count, link.credit
         known = count is not None and left is not None
         found.append(CreditRow(*key, row.seq, row.frame_id, end, count, left, known))
     return found
-
-
-def _counters(place: _Place, sender: str, lost: Iterable[Row]) -> Counters:
-    """What the sender may send, by the rows of one end, of which the first is to come."""
-    run, connection = place
-    counters = Counters(End(run=run, connection=connection, peer=sender, own=False, rows=()))
-    for gap in lost:
-        counters.lose(gap)
-    return counters

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from workbench.trace.schema import Row
@@ -20,14 +20,10 @@ STEADY = 10  # of the typical interval, its tenth: so far a timer's may vary
 def grants(rows: Iterable[Row]) -> list[dict[str, Any]]:
     """One row per link, in order of its key."""
     rows = list(rows)
-    return answers(gathered(rows), rows)
-
-
-def answers(links: Mapping[LinkKey, Grants], rows: Sequence[Row]) -> list[dict[str, Any]]:
-    """The same of what was `gathered` of the rows."""
     trips = round_trips(rows)
-    found = ({**key._asdict(), **one.answer(trips.get(key, ()))} for key, one in links.items())
-    return in_order(found)
+    return in_order(
+        {**key._asdict(), **one.answer(trips.get(key, ()))} for key, one in gathered(rows).items()
+    )
 
 
 def gathered(rows: Sequence[Row]) -> dict[LinkKey, Grants]:

@@ -3,29 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 from workbench.trace.schema import Row
-
-
-class Moment(Protocol):
-    """Where a row stands in its trace."""
-
-    @property
-    def run(self) -> str:
-        """Its run."""
-
-    @property
-    def seq(self) -> int:
-        """Its place in the run."""
-
-    @property
-    def t_us(self) -> int:
-        """Its time."""
-
-    @property
-    def kind(self) -> str | None:
-        """Which frame, or what of an event."""
 
 
 class Mark(NamedTuple):
@@ -38,6 +18,7 @@ class Mark(NamedTuple):
     kind: str | None
 
 
+Moment = Row | Mark
 Span = tuple[Moment, Moment]
 """From one row to another."""
 

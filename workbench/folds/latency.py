@@ -84,7 +84,7 @@ def _settlement(end: End) -> Begun:
             key = step.link.key
             if step.begins:
                 current[key] = value(row, "delivery_id"), False
-            number, settled = current[key]
+            number, settled = current.get(key, (None, False))
             settled = settled or is_set(row, "settled")
             current[key] = number, settled
             if step.ends and not settled and number is not None and not is_set(row, "aborted"):

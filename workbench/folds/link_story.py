@@ -16,9 +16,10 @@ from workbench.trace.words import counted
 
 from . import channels, consumers
 from . import story_words as words
-from .grants import answers, gathered
+from .credit import credit_rows
+from .grants import Grants, gathered
 from .intervals import Intervals, Mark, Span
-from .latency import answered
+from .latency import answered, round_trips
 from .stalls import PROMPT_US, Stall, with_ends
 from .story_words import CLOSED, FULL, NO_CREDIT, NO_ROOM, Interval
 from .summary import LinkSummary, summaries
@@ -133,7 +134,7 @@ def link_stories(
         found.setdefault(LinkKey(*stall[:6]), []).append(interval)  # type: ignore[arg-type]
     credit, full = gathered(rows), consumers.full(rows, AMQP_0_9_1)
     without = consumers.full(rows, AMQP_0_10)
-    granted = {tuple(row[name] for name in LinkKey._fields): row for row in answers(credit, rows)}
+    trips = round_trips(rows)
     closed: dict[tuple[Any, ...], list[tuple[Span, bool]]] = {
         (one.end.run, one.end.connection, one.session, one.end.peer): one.closed.told
         for one in directions(rows)
@@ -164,6 +165,10 @@ def link_stories(
         for row in once(rows, AMQP_0_9_1)
         if row.from_peer == BROKER and row.kind in ("basic.ack", "basic.nack")
     }
+    known_from: dict[tuple[Any, ...], Row] = {}
+    for told in credit_rows(rows):
+        if told.known:
+            known_from.setdefault(told[:6], places[told.seq])
     committed = {(row.connection, row.session) for row in rows if row.kind == "tx.commit"}
     # Of a connection without links what held it held all of its channels.
     whole = {key.way: key for key in by_link if key.session is None}
@@ -217,13 +222,14 @@ def link_stories(
             if told_of and key[1:3] in committed and key.link_sender == BROKER:
                 more.append("An acknowledgement in a transaction counts when that is committed.")
         else:
-            attached = key in credit and credit[key].attached
-            more = [*words.grants(granted.get(key), attached, lost)]
+            its_grants = credit.get(key, Grants())
+            granted = its_grants.answer(trips.get(key, ()))
+            more = [*words.grants(granted, its_grants.attached, lost)]
             seen_whole = key.attach_no is not None and not lost
             more += words.closed(could_not, clock, whole=seen_whole)
             more += words.passed(beyond.get(key, []), could_not, clock, whole=seen_whole)
             more += told_of
-            more += words.early(key, rows, clock)
+            more += words.early(key, known_from.get(key), clock)
         more += [*words.without_room(could_not, clock), *words.at_the_end(could_not, held, clock)]
         intervals = [replace(one, lacks=words.lacks(one, lost)) for one in (*could_not, *held)]
         more += words.doubts(lost, intervals)

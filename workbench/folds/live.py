@@ -12,6 +12,7 @@ import copy
 from collections import deque
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
+from itertools import starmap
 from typing import Any
 
 from workbench.trace.schema import LOSSES, OBSERVED, RECEIVED, Row, logged_by
@@ -23,7 +24,7 @@ from .counters import Counters, Limit, LinkState
 from .intervals import Mark
 from .stalls import PARTS as STALL_PARTS
 from .stalls import StallFold
-from .throughput import EMPTY, WINDOW_US, count, counting_key
+from .throughput import WINDOW_US, Window, past_windows
 from .vantage import PEERS, End, LinkKey
 
 __all__ = ["LiveFold"]
@@ -208,22 +209,13 @@ class LiveFold:
         self._stalls.take(row, told)
 
 
-@dataclass(slots=True)
-class _Link:
-    """A link's latest window: its number, and messages, frames and octets in it."""
-
-    window: int
-    counts: list[int] = field(default_factory=lambda: [0, 0, 0])
-    in_message: bool = False
-
-
 class _Rates:
     """Messages, frames and octets by link and window; each frame counts once."""
 
     def __init__(self, window_us: int) -> None:
         self.window_us = window_us
         self.last_us: dict[str, int] = {}
-        self._links: dict[LinkKey, _Link] = {}
+        self._links: dict[LinkKey, Window] = {}
         self._sent: dict[tuple[str, str | None, str | None], int] = {}
         self._over: list[dict[str, Any]] = []
 
@@ -231,16 +223,7 @@ class _Rates:
         self.last_us[row.run] = row.t_us
         if not row.is_frame or row.connection is None or not self._is_new(row):
             return
-        key = counting_key(row)
-        if key is None:
-            return
-        window = row.t_us // self.window_us
-        link = self._links.setdefault(key, _Link(window))
-        pause = window - link.window - 1 > EMPTY
-        while link.window < window:  # those between have no row and no message
-            self._over.append(self._row(key, link))
-            link.window, link.counts = window if pause else link.window + 1, [0, 0, 0]
-        link.in_message = count(row, key, link.counts, inside=link.in_message)
+        self._over += starmap(self._row, past_windows(row, self._links, self.window_us))
 
     def _is_new(self, row: Row) -> bool:
         """Frames of one way are numbered in order of sending: a later one that was sent is known.
@@ -258,7 +241,8 @@ class _Rates:
     def forget(self, run: str, connection: str) -> None:
         """Nothing more will come of a connection: its latest windows are past."""
         for key in [one for one in self._links if one[:2] == (run, connection)]:
-            self._over.append(self._row(key, self._links.pop(key)))
+            its = self._links.pop(key)
+            self._over.append(self._row(key, its.number, its.counts))
         for way in [one for one in self._sent if one[:2] == (run, connection)]:
             del self._sent[way]
 
@@ -269,13 +253,13 @@ class _Rates:
 
     def now(self) -> list[dict[str, Any]]:
         """The latest window of each link, as far as it has come."""
-        return [self._row(key, link) for key, link in self._links.items()]
+        return [self._row(key, its.number, its.counts) for key, its in self._links.items()]
 
-    def _row(self, key: LinkKey, link: _Link) -> dict[str, Any]:
-        messages, frames, octets = link.counts
+    def _row(self, key: LinkKey, window: int, counts: list[int]) -> dict[str, Any]:
+        messages, frames, octets = counts
         return {
             **key._asdict(),
-            "window_start_us": link.window * self.window_us,
+            "window_start_us": window * self.window_us,
             "messages": messages,
             "frames": frames,
             "body_bytes": octets,
@@ -284,6 +268,6 @@ class _Rates:
 
 
 PARTS = (
-    Counters, End, Limit, LinkKey, LinkState, Mark, Row, *STALL_PARTS, _Link, _Rates, _Views,
+    Counters, End, Limit, LinkKey, LinkState, Mark, Row, *STALL_PARTS, Window, _Rates, _Views,
 )  # fmt: skip
 """Of what a fold consists: no object of another class is kept, or made of what was kept."""

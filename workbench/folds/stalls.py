@@ -74,7 +74,7 @@ class _Link:
     """One link, and what holds its sender."""
 
     key: LinkKey
-    state: LinkState | None = None
+    state: LinkState
     closed: bool | None = False  # None: not known
     alarm: bool = False
     tcp: bool = False
@@ -95,17 +95,12 @@ class _Link:
         self.lost = lost
 
     @property
-    def begun(self) -> int:
-        """Messages so far."""
-        return 0 if self.state is None else self.state.begun
-
-    @property
     def in_message(self) -> bool:
-        return self.state is not None and self.state.in_message is True
+        return self.state.in_message is True
 
     @property
     def out_of_credit(self) -> bool:
-        return self.state is not None and self.state.credit == 0 and not self.in_message
+        return self.state.credit == 0 and not self.in_message
 
     def brake(self) -> str | None:
         """What holds the sender, if anything does."""
@@ -120,14 +115,13 @@ class _Link:
     def is_off(self, brake: str) -> bool:
         """Whether it is known of a brake that does not hold the sender that it does not."""
         if brake in ("unconfirmed", "link-credit"):
-            return self.in_message or (self.state is not None and self.state.credit is not None)
+            return self.in_message or self.state.credit is not None
         return self.closed is not None or brake == "tcp"
 
     @property
     def withheld(self) -> bool:
         """For want of confirms; if a grant of before is still on its way, that is not yet so."""
-        upper = None if self.state is None else self.state.limit.upper_number
-        same = self.blocked_at is None or self.blocked_at == upper
+        same = self.blocked_at in (None, self.state.limit.upper_number)
         return (self.blocked or self.unblocked) and same
 
     @property
@@ -136,7 +130,7 @@ class _Link:
         if self.told is None:
             return 0
         how, number, begun = self.told
-        return number if how == INTERNAL else max(0, number - (self.begun - begun))
+        return number if how == INTERNAL else max(0, number - (self.state.begun - begun))
 
     def knows(self) -> str:
         """How it is known that messages wait; or that none does, or that nobody knows."""
@@ -235,7 +229,7 @@ class StallFold:
             return
         link = self._link(key)
         if own:
-            link.told, link.since_none = (INTERNAL, available or 0, link.begun), None
+            link.told, link.since_none = (INTERNAL, available or 0, link.state.begun), None
         if gate and row.event == "block":
             link.blocked, link.blocked_at = True, _limit(row)
         elif gate:
@@ -282,18 +276,18 @@ class StallFold:
         """What the row tells of messages that wait."""
         available = _available(row)
         if own and available is not None:
-            link.told, link.since_none = (INTERNAL, available, link.begun), None
+            link.told, link.since_none = (INTERNAL, available, link.state.begun), None
             return
         stated = value(row, "available")
         if row.kind == "flow" and row.from_peer == link.key.link_sender and stated is not None:
-            link.told = STATED, stated, link.begun
+            link.told = STATED, stated, link.state.begun
             link.since_none = row.seq if stated == 0 else None
 
     def _link(self, key: LinkKey) -> _Link:
         """The link; at its first row it takes the window of its session as it is."""
         link = self.links.get(key)
         if link is None:
-            link = self.links[key] = _Link(key=key)
+            link = self.links[key] = _Link(key=key, state=LinkState(key=key))
             self.of_connection.setdefault((key.run, key.connection), []).append(link)
             session = (key.run, key.connection, int(key.session or 0), str(key.link_sender))
             link.closed, link.alarm = self.closed.get(session, (False, False))
@@ -322,7 +316,7 @@ class StallFold:
             self._end(link, row, link.waiting)
             return
         if at_link and row.kind == "transfer":
-            self._follow(link, row, link.begun - begins)
+            self._follow(link, row, link.state.begun - begins)
         link.unblocked = link.unblocked and link.out_of_credit
         brake, knows = link.brake(), link.knows()
         none = link.since_none if knows == UNKNOWN else None
@@ -340,12 +334,12 @@ class StallFold:
                 self._known(link)
                 if released:
                     link.release = _Release(
-                        intervals=link.hold, t_us=row.t_us, begun=link.begun,
+                        intervals=link.hold, t_us=row.t_us, begun=link.state.begun,
                         in_message=link.in_message,
                     )  # fmt: skip
                 link.hold = []
             return
-        self._burst_over(link, link.begun)
+        self._burst_over(link, link.state.begun)
         link.hold.append(
             _Interval(row=row, brake=brake, knows=knows, since_none=none, waiting=told)
         )
@@ -394,7 +388,7 @@ class StallFold:
             link.hold[-1].end_us, link.hold[-1].release = t_us, None
             self._known(link)
             link.hold = []
-        self._burst_over(link, link.begun)
+        self._burst_over(link, link.state.begun)
 
     def _add(self, link: _Link, interval: _Interval, waiting: int) -> None:
         assert interval.end_us is not None

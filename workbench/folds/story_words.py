@@ -15,7 +15,6 @@ from workbench.trace.schema import Row
 from workbench.trace.words import counted, times
 
 from . import channels, summary
-from .credit import credit_rows
 from .intervals import Intervals, Span, took
 from .stalls import PROMPT_US
 from .summary import LinkSummary
@@ -279,13 +278,13 @@ def without_room(could_not: Sequence[Interval], clock: Clock) -> Iterator[str]:
         )
 
 
-def grants(row: dict[str, Any] | None, attached: bool, missing: Sequence[Row]) -> list[str]:
+def grants(row: dict[str, Any], attached: bool, missing: Sequence[Row]) -> list[str]:
     """How the receiver grants, in a sentence.
 
     That it never does can be said where its attach was seen, and no octets are missing; by which
     rule, and up to how much, where none are.
     """
-    if row is None or row["rule"] == "none":
+    if row["rule"] == "none":
         if not attached or missing:
             return ["No grant of its receiver is in the trace."]
         return ["Its receiver never granted credit."]
@@ -303,16 +302,13 @@ def grants(row: dict[str, Any] | None, attached: bool, missing: Sequence[Row]) -
     return [f"{text}."]
 
 
-def early(key: LinkKey, rows: Sequence[Row], clock: Clock) -> Iterator[str]:
-    """Of a link that was attached before the trace begins: since when its credit is known."""
+def early(key: LinkKey, known: Row | None, clock: Clock) -> Iterator[str]:
+    """Of a link that was attached before the trace begins: from which row its credit is known."""
     if key.attach_no is not None:
         return
-    known = (row.seq for row in credit_rows(rows) if row.known and row[:6] == key)
-    first = next(known, None)
     since = "never known, for its sender is not seen to use it up"
-    if first is not None:
-        (t_us,) = (row.t_us for row in rows if row.seq == first)
-        since = f"known from {clock.moment(t_us)} on"
+    if known is not None:
+        since = f"known from {clock.moment(known.t_us)} on"
     yield f"Its attach is not in the trace: it is told by its handle, and its credit is {since}."
 
 

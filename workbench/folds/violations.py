@@ -41,19 +41,11 @@ def violations(rows: Iterable[Row]) -> list[dict[str, Any]]:
         found += _unanswered(end)
     for breach in found:
         first = lost.get((breach["run"], breach["connection"]))
-        breach["certain"] &= not _is_excused(breach, first)
+        # Missing octets may hold what makes it legal: an attach, a grant, a message; an answer that
+        # never came may be in them wherever they are.
+        late = first is not None and (breach["what"] == NO_ANSWER or breach["seq"] > first)
+        breach["certain"] &= not late
     return sorted(found, key=lambda row: (row["run"], row["seq"], row["what"]))
-
-
-def _is_excused(breach: dict[str, Any], lost: int | None) -> bool:
-    """Octets that are missing may hold what makes it legal: an attach, a grant, a message.
-
-    Args:
-        breach: a row of the answer.
-        lost: seq of the first place where the connection lacks some; None if it lacks none.
-    """
-    # The answer that never came may be in them wherever they are.
-    return lost is not None and (breach["what"] == NO_ANSWER or breach["seq"] > lost)
 
 
 def _breach(row: Row, what: str, *, by: int | None = None, certain: bool = True) -> dict[str, Any]:
@@ -90,7 +82,9 @@ def _counted(end: End) -> Iterator[dict[str, Any]]:
         if not step.begins:
             number = value(row, "delivery_id")
             if step.link is not None and number is not None:
-                yield from _changed(row, number, current.get(step.link.key))
+                first = current.get(step.link.key)
+                if first is not None and number != first:
+                    yield _breach(row, "delivery-id-changed", by=serial.signed(number, first))
             continue
         if step.link is not None:
             current[step.link.key] = value(row, "delivery_id")
@@ -104,11 +98,6 @@ def _counted(end: End) -> Iterator[dict[str, Any]]:
         # What begins in a capture may be the rest of a message.
         whole = step.link is None or step.link.key.attach_no is not None or step.link.begun > 1
         yield from _numbered(row, last_id, whole)
-
-
-def _changed(row: Row, number: int, first: int | None) -> Iterator[dict[str, Any]]:
-    if first is not None and number != first:
-        yield _breach(row, "delivery-id-changed", by=serial.signed(number, first))
 
 
 def _numbered(row: Row, last_id: dict[int | None, int], whole: bool) -> Iterator[dict[str, Any]]:

@@ -70,9 +70,11 @@ def dropped(rows: Sequence[Row], ended: Mapping[str, tuple[int, str]]) -> Iterat
 def _patience(rows: Iterable[Row], peer: str) -> tuple[int, str] | None:
     """How long a peer bears silence, in microseconds, and what was agreed; None if for ever."""
     for row in rows:
-        interval, most = row.fields.get("heartbeat"), row.fields.get("idle_time_out")
-        if str(row.kind).endswith("tune-ok") and interval:  # two of them [0-9-1: 4.2.7]
-            return 2_000_000 * interval, f"with a heartbeat every {interval} s"
+        most = row.fields.get("idle_time_out")
+        if str(row.kind).endswith("tune-ok"):  # two of them [0-9-1: 4.2.7]
+            interval = {**row.extra, **row.fields}.get("heartbeat")
+            if interval:
+                return 2_000_000 * interval, f"with a heartbeat every {interval} s"
         if row.kind == "open" and row.from_peer == peer and most:
             return 1_000 * most, f"with an idle-time-out of {duration(1_000 * most)}"
     return None
@@ -92,11 +94,11 @@ def _errors(rows: Sequence[Row]) -> Iterator[Wrong]:
 
 def _error(row: Row) -> str:
     """The error that a frame tells, in its own words; empty if it tells none."""
-    told = row.fields
+    told = {**row.extra, **row.fields}
     code = told.get("reply_code") or told.get("error_code")
     if code is not None and code != GOOD:
         return f"{code} {told.get('reply_text') or told.get('description') or ''}".strip()
-    error = row.extra.get("error")
+    error = told.get("error")
     if not isinstance(error, dict):
         return ""
     return ": ".join(str(error[name]) for name in ("condition", "description") if error.get(name))

@@ -4,38 +4,26 @@ Light to import: Arrow is loaded by the first function that reads or writes a fi
 """
 
 from .explain import Explainer, Explanation, explain
-from .fields import FRAME_FIELDS
-from .files import TraceFileError, TraceWriter, iter_rows, read, write
-from .fold import Change, Fold, InFlight, Scope, State
-from .formulas import Formula
+from .files import TraceFileError, TraceWriter, read
+from .fold import Fold, Scope, State
 from .hash import trace_hash
-from .schema import EVENTS, LEDGER_FIELDS, SCHEMA_VERSION, Row, arrow_schema
+from .schema import Row
 from .taps import Recorder, frame_row
 from .transcript import transcript
 
 __all__ = [
-    "EVENTS",
-    "FRAME_FIELDS",
-    "LEDGER_FIELDS",
-    "SCHEMA_VERSION",
-    "Change",
     "Explainer",
     "Explanation",
     "Fold",
-    "Formula",
-    "InFlight",
     "Recorder",
     "Row",
     "Scope",
     "State",
     "TraceFileError",
     "TraceWriter",
-    "arrow_schema",
     "explain",
     "frame_row",
-    "iter_rows",
     "read",
     "trace_hash",
     "transcript",
-    "write",
 ]

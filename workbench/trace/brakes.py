@@ -109,6 +109,16 @@ def is_full(limit: int, unacked: int) -> bool:
     return 0 < limit <= unacked
 
 
+def link_brakes(ledger: Mapping[str, int | bool], **more: bool) -> tuple[str, ...]:
+    """What holds the sender of a link, by its counters, and `more` that `brakes` takes."""
+    return brakes(
+        link_credit=ledger.get("link_credit"),
+        available=ledger.get("available"),
+        remote_incoming_window=ledger.get("remote_incoming_window"),
+        **more,
+    )
+
+
 def prefetch_brakes(ledger: Mapping[str, int | bool]) -> tuple[str, ...]:
     """What holds deliveries to a consumer of AMQP 0-9-1, by its limit and what it holds."""
     limit, held = ledger.get("prefetch_count", 0), ledger.get("unacknowledged", 0)

@@ -229,7 +229,7 @@ class PublishingBraking:
     def __init__(self, connection: str) -> None:
         self.brakes: tuple[str, ...] = ()
         self._connection = connection
-        self._on: set[str] = set()
+        self._on: set[str | None] = set()
 
     @property
     def brake(self) -> str:
@@ -240,16 +240,10 @@ class PublishingBraking:
         """Take in one row; returns the binding brake."""
         if row.event in ("block", "unblock") and row.connection == self._connection:
             reader = row.vantage == f"reader:{self._connection}"
-            own = row.kind in _OWN and peer_of(row.vantage) == CLIENT
-            if row.kind is not None and (reader or own):
+            if reader or (row.kind in _OWN and peer_of(row.vantage) == CLIENT):
                 (self._on.add if row.event == "block" else self._on.discard)(row.kind)
-                self.brakes = brakes.brakes(
-                    link_credit=0 if brakes.LINK_CREDIT in self._on else None,
-                    qpid_window=brakes.QPID_WINDOW in self._on,
-                    credit_flow=brakes.CREDIT_FLOW in self._on,
-                    blocked=brakes.ALARM in self._on,
-                    tcp=brakes.TCP in self._on,
-                )
+                told = self._on & {*_OWN, brakes.CREDIT_FLOW}
+                self.brakes = tuple(one for one in brakes.ORDER if one in told)
         return self.brake
 
 

@@ -48,21 +48,7 @@ TITLES: dict[str, str] = {
     "2.7.9": "Close",
     "3.4": "Delivery State",
     "5.3.2": "SASL Negotiation",
-}
-
-_BY_KIND: dict[str, str] = {
-    "protocol-header": "2.2",
-    "heartbeat": "2.4.5",
-    "open": "2.4.1",
-    "begin": "2.5.1",
-    "attach": "2.6.3",
-    "disposition": "2.6.12",
-    "end": "2.5.2",
-    "close": "2.4.3",
-}
-
-
-TITLES_091: dict[str, str] = {
+    # Of AMQP 0-9-1, and names of RabbitMQ's extensions to it, as its documentation has them.
     "0-9-1:2.2.4": "The Connection Class",
     "0-9-1:2.2.5": "The Channel Class",
     "0-9-1:2.2.6": "The Exchange Class",
@@ -79,9 +65,26 @@ TITLES_091: dict[str, str] = {
     "rabbitmq:blocked": "Blocked Connection Notifications",
     "rabbitmq:nack": "Negative Acknowledgements",
     "rabbitmq:e2e": "Exchange to Exchange Bindings",
+    # Classes of AMQP 0-10; a message's header and body are of its class too.
+    "0-10:connection": "Controls of Class Connection",
+    "0-10:session": "Controls of Class Session",
+    "0-10:execution": "Commands of Class Execution",
+    "0-10:message": "Commands of Class Message",
+    "0-10:exchange": "Commands of Class Exchange",
+    "0-10:queue": "Commands of Class Queue",
 }
-"""Clauses of AMQP 0-9-1 and names of RabbitMQ's extensions to it, as its documentation has them."""
-TITLES |= TITLES_091
+
+_BY_KIND: dict[str, str] = {
+    "protocol-header": "2.2",
+    "heartbeat": "2.4.5",
+    "open": "2.4.1",
+    "begin": "2.5.1",
+    "attach": "2.6.3",
+    "disposition": "2.6.12",
+    "end": "2.5.2",
+    "close": "2.4.3",
+}
+
 
 _BY_KIND_091: dict[str, str] = {
     "protocol-header": "0-9-1:4.2.2",
@@ -112,27 +115,15 @@ def clause_091(kind: str) -> str | None:
     return _BY_KIND_091.get(kind) or _BY_CLASS_091.get(kind.partition(".")[0])
 
 
-TITLES_010: dict[str, str] = {
-    "0-10:connection": "Controls of Class Connection",
-    "0-10:session": "Controls of Class Session",
-    "0-10:execution": "Commands of Class Execution",
-    "0-10:message": "Commands of Class Message",
-    "0-10:exchange": "Commands of Class Exchange",
-    "0-10:queue": "Commands of Class Queue",
-}
-"""Classes of AMQP 0-10; a message's header and body are of its class too."""
-TITLES |= TITLES_010
-
-
 def clause_010(kind: str) -> str | None:
     """The class of AMQP 0-10 that explains a frame, by its kind."""
     owner = "message" if kind in ("header", "body") else kind.partition(".")[0]
-    return found if (found := f"0-10:{owner}") in TITLES_010 else None
+    return found if (found := f"0-10:{owner}") in TITLES else None
 
 
 def title(clause: str | None) -> str | None:
     """The clause's title, or None for a clause that is not in the table (a broker's own rule)."""
-    return TITLES.get(clause) if clause else None
+    return TITLES.get(clause or "")
 
 
 def clause_of(row: Row) -> str | None:

@@ -288,7 +288,7 @@ def run_of(path: str | os.PathLike[str], run: str | None) -> str:
         StepError: there is no such run, or there are several and none is named.
     """
     pieces = pieces_of(path)
-    if run is not None and pieces.has(run):
+    if run is not None and pieces.bounds(run) != (0, -1):
         return run
     names = pieces.runs()
     if run is not None:

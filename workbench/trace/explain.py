@@ -6,7 +6,7 @@ state just before the first of them.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -237,5 +237,7 @@ def _transfer(moment: Moment) -> Iterator[Formula | None]:
         yield formulas.transfer(*_numbers(moment.before, *_LINK), *_numbers(moment.after, *_LINK))
     incoming = moment.row.event == RECEIVED
     names = ("next_incoming_id",) if incoming else ("next_outgoing_id", "remote_incoming_window")
-    tell = formulas.transfer_in if incoming else formulas.transfer_out
+    tell: Callable[..., Formula | None] = (
+        formulas.transfer_in if incoming else formulas.transfer_out
+    )
     yield tell(*_numbers(moment.session_before, *names), *_numbers(moment.session_after, *names))

@@ -49,16 +49,11 @@ def fields_091(item: WireItem) -> tuple[str, dict[str, Any]]:
         meant = [(name, value) for name, value in told if value or name not in RESERVED]
         fields |= fields_of(meant, _TYPES)
     elif isinstance(payload, ContentHeader):
-        fields["class_id"] = payload.class_id
         named = asdict(payload.properties)
         present = {name: value for name, value in named.items() if value is not None}
-        extra: dict[str, Any] = {"properties": present} if present else {}
-        if payload.body_size < 2**63:
-            fields["body_size"] = payload.body_size
-        else:
-            extra["body_size"] = payload.body_size
-        if extra:
-            fields[EXTRA_JSON] = extra_text(extra)
+        more = [("properties", present)] if present else []
+        numbers = [("class_id", payload.class_id), ("body_size", payload.body_size)]
+        fields |= fields_of([*more, *numbers], _TYPES)
     elif isinstance(payload, Undecodable):
         fields["class_id"], fields["method_id"] = payload.numbers
         fields["reply_code"] = int(payload.code)

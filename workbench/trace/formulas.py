@@ -52,55 +52,42 @@ DRAINED = "delivery-count_snd := delivery-count_snd + link-credit_snd; link-cred
 COUNT_HEARD = "link-credit_rcv := link-credit_rcv − (delivery-count_snd − delivery-count_rcv)"
 
 
-def link_credit(
-    count_rcv: int, credit_rcv: int, count_snd: int, logged: int | None, *, initial: bool = False
-) -> Formula:
-    """The sender's credit after a flow of the receiver [AMQP 1.0, 2.6.7]; floored at 0.
-
-    Args:
-        count_rcv: delivery-count in the flow, or the initial one if the flow has none.
-        credit_rcv: link-credit in the flow.
-        count_snd: the sender's own delivery-count.
-        logged: link-credit that the sender logged after it.
-        initial: the flow had no delivery-count.
-    """
-    symbolic = LINK_CREDIT_INITIAL if initial else LINK_CREDIT
-    return _limit_minus(symbolic, count_rcv, credit_rcv, count_snd, logged)
-
-
-def session_window(
-    next_incoming_id: int,
-    incoming_window: int,
-    next_outgoing_id: int,
+def _limit_minus(
+    symbolic: tuple[str, str],
+    base: int,
+    grant: int,
+    own: int,
     logged: int | None,
     *,
     initial: bool = False,
 ) -> Formula:
-    """How many transfer frames may still be sent after a flow [AMQP 1.0, 2.5.6]; floored at 0.
+    """`base + grant − own` in serial arithmetic, shown with what wraps and what is cut off.
 
     Args:
-        next_incoming_id: of the flow, or the own initial next-outgoing-id if the flow has none.
-        incoming_window: of the flow.
-        next_outgoing_id: of the end that received it.
-        logged: remote-incoming-window that it logged after it.
-        initial: the flow had no next-incoming-id.
+        symbolic: the rule, and the same of a frame that was sent before its author knew of a base.
+        base: the count or id in the flow; where it has none, the one that was begun with.
+        grant: link-credit, or incoming-window, of the flow.
+        own: the count or id of the end that received it.
+        logged: what it logged after it.
+        initial: the flow had no base.
     """
-    symbolic = SESSION_WINDOW_INITIAL if initial else SESSION_WINDOW
-    return _limit_minus(symbolic, next_incoming_id, incoming_window, next_outgoing_id, logged)
-
-
-def _limit_minus(symbolic: str, base: int, grant: int, own: int, logged: int | None) -> Formula:
-    """`base + grant − own` in serial arithmetic, shown with what wraps and what is floored."""
+    rule = symbolic[initial]
     shown = f"{base} + {grant} {MINUS} {own}"
     try:
         # The grant may be as large as 2³²−1, so only the two serial numbers are compared.
         result = grant - serial.diff(own, base)
     except serial.SerialError:
         return Formula(
-            symbolic=symbolic, numbers=say("formula.undefined", numbers=shown, base=base, own=own)
+            symbolic=rule, numbers=say("formula.undefined", numbers=shown, base=base, own=own)
         )
     numbers = shown + _equals(base + grant - own, result)
-    return _formula(symbolic, _against(*_floored(numbers, result, logged), logged))
+    return _formula(rule, _against(*_bounded(numbers, result, logged), logged))
+
+
+link_credit = partial(_limit_minus, (LINK_CREDIT, LINK_CREDIT_INITIAL))
+"""The sender's credit after a flow of the receiver [AMQP 1.0, 2.6.7]."""
+session_window = partial(_limit_minus, (SESSION_WINDOW, SESSION_WINDOW_INITIAL))
+"""How many transfer frames may still be sent after a flow [AMQP 1.0, 2.5.6]."""
 
 
 def delivery_limit(count: int, credit: int) -> Formula | None:
@@ -113,20 +100,6 @@ def delivery_limit(count: int, credit: int) -> Formula | None:
     )
 
 
-def transfer(
-    count: int | None, credit: int | None, count_after: int | None, credit_after: int | None
-) -> Formula | None:
-    """What one message does to one end's counters [2.6.7]; None if neither is known before."""
-    return _spent(TRANSFER, count, credit, count_after, credit_after)
-
-
-def transfer_out(
-    next_id: int | None, window: int | None, next_id_after: int | None, window_after: int | None
-) -> Formula | None:
-    """What one transfer frame does to the session of the end that sends it [2.5.6]."""
-    return _spent(TRANSFER_OUT, next_id, window, next_id_after, window_after)
-
-
 def _spent(
     symbolic: str, count: int | None, left: int | None, count_after: int | None, after: int | None
 ) -> Formula | None:
@@ -136,8 +109,14 @@ def _spent(
         parts.append(_counted(count, count_after))
     if left is not None:
         text = f"{digits(left)} {MINUS} 1 = {digits(left - 1)}"
-        parts.append(_against(*_floored(text, left - 1, after), after))
+        parts.append(_against(*_bounded(text, left - 1, after), after))
     return _formula(symbolic, *parts) if parts else None
+
+
+transfer = partial(_spent, TRANSFER)
+"""What one message does to one end's counters [2.6.7]; None if neither is known before."""
+transfer_out = partial(_spent, TRANSFER_OUT)
+"""What one transfer frame does to the session of the end that sends it [2.5.6]."""
 
 
 def transfer_in(next_id: int | None, next_id_after: int | None) -> Formula | None:
@@ -169,16 +148,17 @@ def count_heard(
     result = credit_rcv - moved
     text = f"{credit_rcv} {MINUS} ({count_snd} {MINUS} {count_rcv})"
     text += _equals(credit_rcv - (count_snd - count_rcv), result)
-    return _formula(COUNT_HEARD, _against(*_floored(text, result, credit_after), credit_after))
+    return _formula(COUNT_HEARD, _against(*_bounded(text, result, credit_after), credit_after))
 
 
 _Part = tuple[str, bool | None]
 """Numbers of one counter, and whether the end logged the same; None if it logged none."""
 
 
-def _floored(text: str, result: int, logged: int | None) -> tuple[str, int]:
-    """What is left is never below 0, unless the end has logged it so."""
-    return (f"{text} → 0", 0) if result < 0 and logged != result else (text, result)
+def _bounded(text: str, result: int, logged: int | None) -> tuple[str, int]:
+    """What is left is from 0 to what a frame can carry, unless the end has logged it otherwise."""
+    left = min(max(0, result), serial.MAX)
+    return (text, result) if result in (left, logged) else (f"{text} → {left}", left)
 
 
 def _advanced(value: int, by: int) -> int | None:

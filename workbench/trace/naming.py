@@ -25,6 +25,8 @@ SIDES = ("left", "right")
 _SEQS = ("seq", "longest_seq", "worst_seq")
 _BY_TRANSFERS = ("messages", "frames", "gap_us", "settlement_us")
 """Measures of `compare` of which a transfer is the place."""
+_TEXTS = ("run", "connection", "link", "link_sender")
+_NUMBERS = (*_SEQS, "session", "attach_no", "window_start_us")
 _Path = str | os.PathLike[str]
 
 
@@ -143,15 +145,17 @@ def _cut_side(values: Mapping[str, Any], path: _Path, around: int, side: str) ->
 
 def _cut_row(values: Mapping[str, Any], path: _Path, around: int) -> Cut:
     """Where the row of an answer about this trace means."""
-    run = values.get("run")
-    if run is not None and not isinstance(run, str):
-        raise TraceFileError(f"the row's run is {run!r}, and a run is named by a text")
-    run = run_of(path, run)
+    for kind, words, names in ((str, "a text", _TEXTS), (int, "a whole number", _NUMBERS)):
+        for name in names:
+            value = values.get(name)
+            if value is not None and not isinstance(value, kind):
+                raise TraceFileError(
+                    f"the row's {name} is {value!r}, where a row is named by {words}"
+                )
+    run = run_of(path, values.get("run"))
     seq = next((values[name] for name in _SEQS if values.get(name) is not None), None)
     if seq is None:
         return cut(path, _first(values, path, run), run, around=around)
-    if not isinstance(seq, int):
-        raise TraceFileError(f"the row's seq is {seq!r}, and a row is named by a whole number")
     found = cut(path, seq, run, around=around, about=values)
     _compare(values, found)
     return found
@@ -165,7 +169,7 @@ def _first(values: Mapping[str, Any], path: _Path, run: str) -> int:
             "the row names no row of a trace: it has neither seq nor a connection, a session or a"
             " link"
         )
-    seq = pieces_of(path).first(run, about, int(values.get("window_start_us") or 0))
+    seq = pieces_of(path).first(run, about, values.get("window_start_us") or 0)
     if seq is None:
         words = ", ".join(f"{name} {value}" for name, value in about.items())
         raise StepError(f"{path}: run {run} has no row of {words}: the row is of another trace")

@@ -70,26 +70,12 @@ class Pieces:
         self._lines: dict[str, tuple[int, dict[Scope, int]]] = {}
         self._there: dict[_Piece, frozenset[str | None]] = {}
 
-    def has(self, run: str) -> bool:
-        """Whether there are rows of that run."""
-        return self.bounds(run) != (0, -1)
-
     def bounds(self, run: str) -> tuple[int, int]:
         """`seq` of the run's first and last row; (0, -1) if there is none."""
         if run not in self._bounds:
-            first, last = None, -1
-            for piece in self.pieces:
-                if not piece.may_have(run, 0, 1 << 62):
-                    continue
-                seqs = piece.seqs if piece.is_all(run) else None
-                if seqs is None:
-                    numbers = self._seqs(piece, run)
-                    if not len(numbers):
-                        continue
-                    seqs = int(numbers[0]), int(numbers[-1])
-                first = seqs[0] if first is None else min(first, seqs[0])
-                last = max(last, seqs[1])
-            self._bounds[run] = (0, -1) if first is None else (first, last)
+            pieces = [piece for piece in self.pieces if piece.may_have(run, 0, 1 << 62)]
+            ends = [seq for piece in pieces for seq in _ends(piece, run)]
+            self._bounds[run] = (min(ends), max(ends)) if ends else (0, -1)
         return self._bounds[run]
 
     def runs(self) -> list[str]:
@@ -220,12 +206,16 @@ class Pieces:
             self._there[piece] = frozenset(found)
         return self._there[piece]
 
-    def _seqs(self, piece: _Piece, run: str) -> Any:
-        found = [
-            batch.column(1).to_numpy()[_of_run(batch.column(0), run)]
-            for batch in _read([piece], ["run", "seq"])
-        ]
-        return np.concatenate(found) if found else np.array([], np.int64)
+
+def _ends(piece: _Piece, run: str) -> Sequence[int]:
+    """Numbers of the run's rows in it, the first and the last among them."""
+    if piece.seqs is not None and piece.is_all(run):
+        return piece.seqs
+    numbers = [
+        batch.column(1).to_numpy()[_of_run(batch.column(0), run)].tolist()
+        for batch in _read([piece], ["run", "seq"])
+    ]
+    return [seq for its in numbers for seq in its[:1] + its[-1:]]
 
 
 def _pieces(file: Path, metadata: Any) -> Iterator[_Piece]:

@@ -44,12 +44,15 @@ def item_of(row: Row) -> WireItem | WireItem091 | WireItem010:
     Raises:
         RebuildError: a mandatory field is not in the row, or the row is of another protocol.
     """
-    other = _OTHERS.get(row.protocol)
-    if other is not None:
-        try:
-            return other(row)
-        except (KeyError, TypeError, ValueError) as error:
-            raise RebuildError(f"row {row.seq}: no {row.kind} can be made: {error}") from None
+    try:
+        return _OTHERS.get(row.protocol, _item_10)(row)
+    except RebuildError as error:
+        raise RebuildError(f"row {row.seq}: {error}") from None
+    except (KeyError, TypeError, ValueError) as error:
+        raise RebuildError(f"row {row.seq}: no {row.kind} can be made: {error}") from None
+
+
+def _item_10(row: Row) -> WireItem:
     fields = dict(row.frame or {})
     if row.kind == PROTOCOL_HEADER:
         return ProtocolHeader(*(fields[name] for name in ProtocolHeader.__struct_fields__))
@@ -57,10 +60,7 @@ def item_of(row: Row) -> WireItem | WireItem091 | WireItem010:
     if row.kind == HEARTBEAT:
         return Frame(channel)
     fields.pop("extra_json", None)
-    try:
-        performative = performative_of(row.kind or "", fields | dict(row.extra))
-    except RebuildError as error:
-        raise RebuildError(f"row {row.seq}: {error}") from None
+    performative = performative_of(row.kind or "", fields | dict(row.extra))
     return Frame(channel, performative, _payload(row.body_bytes))
 
 

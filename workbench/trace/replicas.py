@@ -10,7 +10,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections import deque
 from collections.abc import Iterable, Sequence
-from dataclasses import InitVar, dataclass, field
+from dataclasses import dataclass, field
 from typing import Generic, NamedTuple, TypeVar
 
 from .schema import Row
@@ -89,7 +89,6 @@ class Message:
         return len(self.logs.steps) > 1 and self.logs.steps[1] <= step
 
 
-@dataclass(slots=True)
 class Node:
     """One node with its replica and its write-ahead log.
 
@@ -105,24 +104,16 @@ class Node:
         fsync_us: a time that somebody gave its disk; None: the run's own.
     """
 
-    name: str
-    before: InitVar[int]
-    last: Timeline[int] = field(init=False)
-    commit: Timeline[int] = field(init=False)
-    applied: Timeline[int] = field(init=False)
-    saved: Timeline[int] = field(init=False)
-    role: Timeline[str] = field(default_factory=lambda: Timeline(UNTOLD))
-    term: Timeline[int] = field(default_factory=lambda: Timeline(0))
-    waiting: Timeline[int] = field(default_factory=lambda: Timeline(0))
-    syncing: Timeline[int] = field(default_factory=lambda: Timeline(0))
-    fsync_us: Timeline[int | None] = field(default_factory=lambda: Timeline(None))
-    _log: dict[int, _Entry] = field(default_factory=dict)
-    _disk: dict[int, _Entry] = field(default_factory=dict)
-    _queued: deque[_Entry] = field(default_factory=deque)
-    _batch: list[_Entry] = field(default_factory=list)
-
-    def __post_init__(self, before: int) -> None:
+    def __init__(self, name: str, before: int) -> None:
+        self.name = name
         self.last, self.commit, self.applied, self.saved = (Timeline(before) for _ in range(4))
+        self.role: Timeline[str] = Timeline(UNTOLD)
+        self.term, self.waiting, self.syncing = (Timeline(0) for _ in range(3))
+        self.fsync_us: Timeline[int | None] = Timeline(None)
+        self._log: dict[int, _Entry] = {}
+        self._disk: dict[int, _Entry] = {}
+        self._queued: deque[_Entry] = deque()
+        self._batch: list[_Entry] = []
 
 
 class Replicas:
@@ -293,7 +284,7 @@ class Replicas:
         for number in gone - {0} - {entry.message for entry in log.values()}:
             message = self.messages[number]
             found = message.logs if log is node._log else message.disks
-            found.put(self._step, _without(found.now, node.name))
+            found.put(self._step, tuple(one for one in found.now if one != node.name))
 
     def _wal(self, row: Row, node: Node) -> None:
         count = int(row.extra["entries"])
@@ -322,10 +313,9 @@ class Replicas:
         if row.event in ("crash", "restart", "cut", "heal"):
             self.stall.put(self._step, "")
         if row.event in ("cut", "heal"):
-            way = _way(name, str(extra["to"]))
-            ways = set(self.cuts.now) | {way}
-            if row.event == "heal":
-                ways -= {way}
+            to = str(extra["to"])
+            way = min(name, to), max(name, to)
+            ways = {*self.cuts.now} - {way} | ({way} if row.event == "cut" else set())
             self.cuts.put(self._step, tuple(sorted(ways)))
         elif node is None:
             return
@@ -385,13 +375,5 @@ def _node_names(rows: Iterable[Row], queue: str, known: Iterable[str]) -> list[s
     return sorted(found - {FRONT}, key=lambda name: (len(name), name))
 
 
-def _way(one: str, other: str) -> tuple[str, str]:
-    return (one, other) if one < other else (other, one)
-
-
 def _with(nodes: Nodes, name: str) -> Nodes:
     return nodes if name in nodes else (*nodes, name)
-
-
-def _without(nodes: Nodes, name: str) -> Nodes:
-    return tuple(node for node in nodes if node != name)

@@ -72,20 +72,11 @@ def _table(fields: tuple[Field, ...]) -> list[str]:
     return lines
 
 
-def put_into(page: str) -> str:
-    """The page with the part between the marks made anew; appended if it has no marks."""
-    if BEGIN in page and END in page:
-        head, _, rest = page.partition(BEGIN)
-        _, _, tail = rest.partition(END)
-        return head + markdown().rstrip("\n") + tail
-    return (page.rstrip("\n") + "\n\n" if page else "") + markdown()
-
-
 def main(path: str) -> None:
-    """Bring the page at `path` up to date."""
+    """Bring the page at `path`, which has the two marks, up to date."""
     file = Path(path)
-    page = file.read_text(encoding="utf-8") if file.exists() else "# Data\n\n## The trace\n"
-    file.write_text(put_into(page), encoding="utf-8")
+    head, _, rest = file.read_text(encoding="utf-8").partition(BEGIN)
+    file.write_text(head + markdown().rstrip("\n") + rest.partition(END)[2], encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -35,17 +35,29 @@ known = partial(has, "steps")
 def sentence(moment: Moment) -> str:
     """The sentence of a row; it begins with a capital and ends with a full stop."""
     row = moment.row
-    if not row.is_frame:
-        return capital(_internal(moment))
+    try:
+        told = _frame(moment) if row.is_frame else _of_process(row)
+    except (LookupError, TypeError, ValueError):
+        told = plain(moment)
+    return capital(told or _event(moment))
+
+
+def plain(moment: Moment) -> str:
+    """The sentence of a row of somebody else's making, without the details that its kind has."""
+    return _relay(moment, _sends(moment)) if moment.row.is_frame else _event(moment)
+
+
+def _frame(moment: Moment) -> str:
+    row = moment.row
     if row.protocol == AMQP_0_9_1:
         what = does(row)
     elif row.protocol == AMQP_0_10:
         what = does_010(row)
     elif (tell := _LINK_KINDS.get(row.kind or "")) is not None:
-        return capital(tell(moment))
+        return tell(moment)
     else:
         what = _KINDS.get(row.kind or "", _sends)(moment)
-    return capital(_relay(moment, what))
+    return _relay(moment, what)
 
 
 def _relay(moment: Moment, what: str) -> str:
@@ -95,10 +107,6 @@ def _begin(moment: Moment) -> str:
         "begin.too" if moment.answer else "begin.first",
         id=frame.get("next_outgoing_id", "?"), window=frame.get("incoming_window", 0),
     )  # fmt: skip
-
-
-def _heartbeat(moment: Moment) -> str:
-    return say("does.heartbeat")
 
 
 # -- links ----------------------------------------------------------------------------------------
@@ -183,7 +191,7 @@ _KINDS: dict[str, Callable[[Moment], str]] = {
     "detach": _ended,
     "end": _ended,
     "close": _ended,
-    "heartbeat": _heartbeat,
+    "heartbeat": lambda moment: say("does.heartbeat"),
     "sasl-mechanisms": _mechanisms,
     "sasl-init": _init,
     "sasl-challenge": _secret,
@@ -198,11 +206,13 @@ _KINDS: dict[str, Callable[[Moment], str]] = {
 _OF_LINK = re.compile(r"c\d+/\d+/(.+)/\d+")
 
 
-def _internal(moment: Moment) -> str:
-    row = moment.row
+def _of_process(row: Row) -> str | None:
     told = quorum_sentence(row) or paging_sentence(row) or hop_sentence(row)
-    if told is not None:
-        return f"{told}."
+    return None if told is None else f"{told}."
+
+
+def _event(moment: Moment) -> str:
+    row = moment.row
     who, number = process_words(row.vantage), row.extra.get("count", 1)
     what = "disconnect-closed" if moment.closed else row.event
     named = {
@@ -241,7 +251,7 @@ def _details(row: Row, *, counted: bool) -> list[str]:
         say(f"way.{value}")
         if name == "direction" and known(f"way.{value}")
         else say(f"detail.{name}", n=value)
-        if known(f"detail.{name}")
+        if known(f"detail.{name}") and isinstance(value, int)
         else " ".join(in_words(visible(str(name)), value)).lstrip()
         for name, value in extra.items()
         if value is not None and not (name == "count" and counted) and name != "ram"

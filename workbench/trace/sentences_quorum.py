@@ -26,15 +26,12 @@ _TIMES = ("fsync_us", "latency_us")
 def quorum_sentence(row: Row) -> str | None:
     """The sentence of such a row without its full stop; None if the row is another's."""
     place, _, rest = row.vantage.partition(":")
-    try:
-        key = _key(row, place, rest)
-        if key is None:
-            return None
-        if key == "no-majority":
-            return visible(str(row.extra["why"]), LONGEST_REASON)
-        return say(f"quorum.{key}", **_facts(row, visible(rest.rpartition("@")[2])))
-    except (LookupError, TypeError, ValueError):
-        return None  # a row of somebody else's making: the plain sentence will do
+    key = _key(row, place, rest)
+    if key is None:
+        return None
+    if key == "no-majority":
+        return visible(str(row.extra["why"]), LONGEST_REASON)
+    return say(f"quorum.{key}", **_facts(row, visible(rest.rpartition("@")[2])))
 
 
 def _key(row: Row, place: str, rest: str) -> str | None:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from . import brakes
-from .brakes import prefetch_brakes, window_brakes
+from .brakes import link_brakes, prefetch_brakes, window_brakes
 from .braking import LinkKey, Outside, link_key
 from .clauses import clause_of
 from .flatten import details_of
@@ -126,33 +126,43 @@ def frame_row(
     )
     setattr(row, FRAME_COLUMNS[protocol], fields)
     if scope is not None:
-        if protocol == AMQP_0_9_1:
-            _concern_091(row, scope, own_peer, ledger_source)
-        elif protocol == AMQP_0_10:
-            _concern_010(row, scope, own_peer, ledger_source)
-        else:
-            _concern(row, scope, own_peer, ledger_source, outside)
+        _concern(row, scope, own_peer, ledger_source, outside)
     row.clause = clause_of(row)
     return row
 
 
 def _concern(row: Row, scope: Any, own_peer: str, ledger_source: str, outside: Outside) -> None:
-    """Fill in session, link, ledger and brake."""
+    """Fill in session, link or consumer, ledger and brakes."""
     row.session = scope.session
-    row.link = scope.link
-    row.attach_no = scope.attach_no
-    row.link_sender = getattr(scope, "link_sender", None)
-    local = getattr(scope, "link_sender_is_local", None)
+    row.unknown = tuple(getattr(scope, "unknown", None) or ())
+    local = None  # whether the link's sender is the end that logs
+    if row.protocol == AMQP_0_9_1:
+        row.consumer, ledger = scope.consumer, scope.ledger
+    elif row.protocol == AMQP_0_10:
+        row.link, ledger = scope.destination, scope.ledger
+        local = scope.sends if row.link is not None else None
+    else:
+        row.link, row.attach_no = scope.link, scope.attach_no
+        row.link_sender = getattr(scope, "link_sender", None)
+        local = getattr(scope, "link_sender_is_local", None)
+        ledger = _present(scope.link_ledger, scope.session_ledger)
     if row.link_sender is None and local is not None:
         row.link_sender = own_peer if local else other_peer(own_peer)
-    row.unknown = tuple(getattr(scope, "unknown", None) or ())
-    ledger = _present(scope.link_ledger, scope.session_ledger)
     if not ledger and not row.unknown:
         return
-    row.ledger = ledger
-    row.ledger_source = ledger_source
-    if row.link_sender == own_peer or row.event == OBSERVED:
+    row.ledger, row.ledger_source = dict(ledger or {}), ledger_source
+    if row.protocol == AMQP_0_9_1:
+        if row.consumer is not None and (own_peer == BROKER or row.event == OBSERVED):
+            _hold(row, prefetch_brakes(row.ledger))
+    elif row.protocol == AMQP_0_10:
+        if "waiting_transfers" in row.ledger:
+            _hold(row, window_brakes(row.ledger))
+    elif row.link_sender == own_peer or row.event == OBSERVED:
         _brake(row, outside, in_message=getattr(scope, "in_message", False))
+
+
+def _hold(row: Row, found: tuple[str, ...]) -> None:
+    row.brakes, row.brake = found, brakes.first(found)
 
 
 def _present(*ledgers: Mapping[str, int | bool | None] | None) -> dict[str, int | bool]:
@@ -165,47 +175,12 @@ def _present(*ledgers: Mapping[str, int | bool | None] | None) -> dict[str, int 
     }
 
 
-def _concern_091(row: Row, scope: Any, own_peer: str, ledger_source: str) -> None:
-    """Fill in channel, consumer, ledger and brake of a frame of AMQP 0-9-1."""
-    row.session = scope.session
-    row.consumer = scope.consumer
-    row.unknown = tuple(getattr(scope, "unknown", None) or ())
-    if scope.ledger is None and not row.unknown:
-        return
-    row.ledger = dict(scope.ledger or {})
-    row.ledger_source = ledger_source
-    if row.consumer is not None and (own_peer == BROKER or row.event == OBSERVED):
-        row.brakes = prefetch_brakes(row.ledger)
-        row.brake = brakes.first(row.brakes)
-
-
-def _concern_010(row: Row, scope: Any, own_peer: str, ledger_source: str) -> None:
-    """Fill in session, destination and ledger of a frame of AMQP 0-10."""
-    row.session = scope.session
-    if scope.destination is not None:
-        row.link = scope.destination
-        row.link_sender = own_peer if scope.sends else other_peer(own_peer)
-    if scope.ledger:
-        row.ledger = dict(scope.ledger)
-        row.ledger_source = ledger_source
-        if "waiting_transfers" in row.ledger:
-            row.brakes = window_brakes(row.ledger)
-            row.brake = brakes.first(row.brakes)
-
-
 def _brake(row: Row, outside: Outside, *, in_message: bool) -> None:
     """Say what holds the link's sender, if the row has its counters."""
     ledger = row.ledger or {}
-    if row.link is None or "link_credit" not in ledger:
-        return
-    row.brakes = brakes.brakes(
-        link_credit=ledger["link_credit"],
-        available=ledger.get("available"),
-        remote_incoming_window=ledger.get("remote_incoming_window"),
-        in_message=in_message,
-        **outside.holds(link_key(row)),
-    )
-    row.brake = brakes.first(row.brakes)
+    if row.link is not None and "link_credit" in ledger:
+        holds = outside.holds(link_key(row))
+        _hold(row, link_brakes(ledger, in_message=in_message, **holds))
 
 
 @dataclass(slots=True)
@@ -291,14 +266,9 @@ class Recorder:
         event: str,
         vantage: str,
         kind: str | None = None,
-        connection: str | None = None,
-        session: int | None = None,
-        link: str | None = None,
-        link_sender: str | None = None,
-        attach_no: int | None = None,
-        queue: str | None = None,
         ledger: Mapping[str, int | bool] | None = None,
         extra: Mapping[str, Any] | None = None,
+        **columns: Any,
     ) -> None:
         """Something that is no frame.
 
@@ -307,14 +277,10 @@ class Recorder:
             event: one of `INTERNAL_EVENTS`; another is recorded as `note` and told in `problems`.
             vantage: who logs it: an end, or an actor inside the broker.
             kind: the actor's word for it; for an action its name.
-            connection: the connection concerned, and so on for the next five.
-            session: ordinal of the session.
-            link: name of the link.
-            link_sender: which peer sends over the link.
-            attach_no: which attach of the link.
-            queue: name of the queue.
             ledger: counters after the event; names that no ledger has are left out.
             extra: details; they come back as `row.extra`.
+            **columns: what it concerns: `connection`, `session`, `link`, `link_sender`,
+                `attach_no`, `queue`.
         """
         if event not in _EVENTS:
             self.problems.append(f"row {self._seq}: no event {event!r}; recorded as a note")
@@ -326,13 +292,8 @@ class Recorder:
             vantage=vantage,
             event=event,
             protocol=INTERNAL,
-            connection=connection,
-            session=session,
-            link=link,
-            link_sender=link_sender,
-            attach_no=attach_no,
-            queue=queue,
             kind=kind,
+            **columns,
         )
         self._outside.take(row)
         if extra:
@@ -343,7 +304,7 @@ class Recorder:
             del counters[name]
         if counters:
             row.ledger, row.ledger_source = counters, OWN
-            if link_sender is not None and peer_of(vantage) == link_sender:
+            if row.link_sender is not None and peer_of(vantage) == row.link_sender:
                 _brake(row, self._outside, in_message=link_key(row) in self._in_message)
         self._add(row)
 

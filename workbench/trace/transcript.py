@@ -16,11 +16,6 @@ say = partial(phrase, "steps")
 known = partial(has, "steps")
 
 
-def time_text(t_us: int) -> str:
-    """Microseconds as milliseconds: `1.234 ms`."""
-    return f"{t_us // 1000}.{t_us % 1000:03d} ms"
-
-
 def line(row: Row, explanation: Explanation) -> str:
     """One step in one line.
 
@@ -31,7 +26,7 @@ def line(row: Row, explanation: Explanation) -> str:
     """
     text = say(
         "line.step",
-        number=row.seq, time=time_text(row.t_us) if row.timed else "?",
+        number=row.seq, time=f"{row.t_us // 1000}.{row.t_us % 1000:03d} ms" if row.timed else "?",
         vantage=visible(row.vantage), event=visible(row.event),
     )  # fmt: skip
     if row.is_frame:

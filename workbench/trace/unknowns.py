@@ -11,6 +11,7 @@ Nothing here is about what is *wrong*; that is `violations`. And what is not lis
 from __future__ import annotations
 
 import html
+import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -39,28 +40,17 @@ from workbench.trace.words import counted, spec_name, times
 
 __all__ = ["WHAT", "Unknown", "UnknownReport", "told_once", "unknowns"]
 
-WHAT = {
-    "rows": "rows before the first one of the trace",
-    "clock": "times that the clock does not tell",
-    "others": "connections of which nothing is in the trace",
-    "vantage": "when the ends sent and took what was seen between them, or at one end",
-    "inside": "what the peers did inside",
-    "reckoned": "counters that the end itself did not tell",
-    "beginning": "what was said before the trace began",
-    "gap": "octets that are missing",
-    "unreadable": "octets that are there and cannot be read",
-    "encrypted": "what came after the change to TLS",
-    "payload": "payload that the capture did not keep",
-    "counter": "a counter, for some time",
-    "waiting": "whether the sender had something to send",
-    "confirmed": "whether a queue has taken the messages",
-    "ending": "what came after the trace",
-}
-"""The words of the column `what`."""
+WHAT = frozenset(
+    {"rows", "clock", "others", "vantage", "inside", "reckoned", "beginning", "gap", "unreadable",
+     "encrypted", "payload", "counter", "waiting", "confirmed", "ending"}
+)  # fmt: skip
+"""The words of the column `what`; `data/README.md` says when each is told."""
 
 MANY_PLACES = 6
 """Of more places that one thing holds for, so many are named."""
 
+_NUMBERED = re.compile(r".\d{1,5}")
+"""A connection as the importer names them; a longer number is somebody else's name."""
 _PEERS = (CLIENT, BROKER)
 Finding = dict[str, Any]
 """The fields of an `Unknown` that do not say where it is."""
@@ -368,16 +358,18 @@ class _Run:
             yield Unknown(run=self.name, **found)
         # A queue is on no connection, and tells of what all of them lead to.
         queues = "inside" in self.connections.get(None, ())
+        links: defaultdict[str, list[tuple[Any, ...]]] = defaultdict(list)
+        for key in self.links:
+            links[key[0]].append(key)
         for name in names:
             connection = self.connections[name]
             inside = queues or "inside" in connection
             for found in _about_place(connection, inside=inside):
                 yield Unknown(run=self.name, connection=name, **found)
-            for key, link in self.links.items():
-                if key[0] == name:
-                    place: dict[str, Any] = dict(zip(ABOUT, key, strict=True))
-                    for found in _about_link(link, key, connection, inside=inside):
-                        yield Unknown(run=self.name, **place, **found)
+            for key in links[name]:
+                place: dict[str, Any] = dict(zip(ABOUT, key, strict=True))
+                for found in _about_link(self.links[key], key, connection, inside=inside):
+                    yield Unknown(run=self.name, **place, **found)
 
 
 # -- in words -------------------------------------------------------------------------------------
@@ -420,7 +412,7 @@ def _about_time(time: _Time, connections: Iterable[str]) -> Iterator[Finding]:
             " were appended to each other, reordercap sorts their packets",
             back,
         )
-    numbers = {int(name[1:]) for name in connections if name[1:].isdecimal()}
+    numbers = {int(name[1:]) for name in connections if _NUMBERED.fullmatch(name)}
     missing = sorted(set(range(1, max(numbers, default=0) + 1)) - numbers)
     if missing and "observed" in time:
         listed = few([f"c{number}" for number in missing], MANY_PLACES)

@@ -41,7 +41,7 @@ _SESSION_FLOW = ("next_incoming_id", "incoming_window", "next_outgoing_id", "out
 
 def summary(row: Row) -> str:
     """What the frame carries, in the fewest words: `link-credit 6 · delivery-count 20`."""
-    frame = row.fields
+    frame = {**row.extra, **row.fields}
     names: Sequence[str] = _SHOWN.get(row.kind or "", ())
     if row.kind == "flow" and frame.get("handle") is None:
         names = _SESSION_FLOW

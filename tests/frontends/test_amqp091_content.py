@@ -10,9 +10,10 @@ import pytest
 
 from tests.broker.rig import RawClient
 from workbench.amqp091 import values as v091
+from workbench.amqp091.frame import ContentHeader, Frame, encode_item
 from workbench.amqp091.methods import BasicGet, ChannelClose, Properties, QueueDeclare
 from workbench.amqp10 import messaging as v1
-from workbench.amqp10.values import Int, Long, Symbol, Timestamp, UByte, UInt
+from workbench.amqp10.values import Char, Int, Long, Symbol, Timestamp, UByte, UInt, ULong
 from workbench.frontends import accept, message_of
 from workbench.queues.arguments import EXPIRY_LIMIT_MS
 from workbench.sim import Wire
@@ -151,9 +152,9 @@ def test_a_body_that_is_no_data_goes_encoded_and_comes_back() -> None:
 )
 def test_a_header_comes_back_as_it_was(value) -> None:
     """0-9-1 to 1.0 and back: same value, same letter."""
-    from workbench.frontends.amqp091.content import _to_091, _to_10
+    from workbench.frontends.amqp091.content import _to_091, to_10
 
-    back = _to_091(_to_10(value))
+    back = _to_091(to_10(value))
     assert back == value
     kinds = {bytes: v091.LongString}
     assert type(back) is kinds.get(type(value), type(value))
@@ -223,3 +224,41 @@ def test_a_time_that_amqp_1_0_cannot_tell_is_its_latest_one(properties) -> None:
         assert of(came, v1.Properties).creation_time == Timestamp.MAXIMUM
     else:
         assert of(came, v1.ApplicationProperties).value == {"t": Timestamp.MAXIMUM}
+
+
+LONG = "x-" + "y" * 300
+
+
+@pytest.mark.parametrize(
+    ("section", "headers"),
+    [
+        (v1.ApplicationProperties({"a": 1, "c": Char("x"), "l": [Char("x")]}), {"a": 1}),
+        (v1.MessageAnnotations({Symbol(LONG): 1, Symbol("x-t"): {LONG: 1}}), None),
+        (v1.ApplicationProperties({"n": ULong(2**64 - 1)}), {"n": -1}),
+        (v1.ApplicationProperties({"t": Timestamp(-1_500)}), {"t": 2**64 - 1}),
+    ],
+    ids=["type", "name", "number", "time"],
+)
+def test_what_a_table_has_no_place_for_is_lost_and_the_consumer_lives(section, headers) -> None:
+    """A long name `mc_amqpl.erl` drops, too; of a number Erlang writes the low 64 bits."""
+    came = over_091(*rig(), section, v1.Data(b"m"))
+    assert (came.body, came.properties.headers) == (b"m", headers)
+
+
+def test_a_property_that_does_not_fit_is_left_out() -> None:
+    """Anybody may write the annotations in which RabbitMQ keeps the properties of 0-9-1."""
+    names = ("type", "priority", "expiration", "delivery-mode")
+    annotations = {Symbol(f"x-basic-{name}"): Long(300) for name in names}
+    told = v1.Properties(content_type=Symbol("t" * 300), creation_time=-5_000)
+    came = over_091(*rig(), v1.MessageAnnotations(annotations), told, v1.Data(b"m"))
+    assert came.properties == Properties(timestamp=2**64 - 5)
+    assert encode_item(Frame(1, ContentHeader(body_size=1, properties=came.properties)))
+
+
+def test_a_content_type_that_is_no_symbol_is_left_out() -> None:
+    """One of 0-9-1 is any text, one of 1.0 is ASCII."""
+    made, _, channel = rig()
+    channel.publish("", "q", b"m", Properties(content_type="text/ü", content_encoding="ü"))
+    made.rest()
+    sections = over_10(made)
+    assert (of(sections, v1.Properties), of(sections, v1.Data).value) == (None, b"m")

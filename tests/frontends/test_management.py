@@ -5,12 +5,16 @@ The statuses are those that `rabbit_amqp_management.erl` gives, with the checks 
 scenarios `mgmt_queues` and `mgmt_exchanges` in `tests/conformance` were seen.
 """
 
+from decimal import Decimal
+
 import pytest
 
 from workbench import presets
+from workbench.amqp091 import values as v091
 from workbench.amqp10.messaging import AmqpValue, Properties, decode_message, encode_message
-from workbench.amqp10.values import Byte, Char, Int, Long, Symbol, UInt, ULong
+from workbench.amqp10.values import Byte, Char, Int, Long, Symbol, Timestamp, UInt, ULong
 from workbench.broker import Broker
+from workbench.broker.routing import Binding
 from workbench.frontends.management import Management, UnexpectedRequestError
 from workbench.sim import VirtualClock
 
@@ -379,3 +383,18 @@ def test_a_real_client_s_library_reads_request_and_response(node):
     assert type(told["consumer_count"]) is proton.uint
     assert isinstance(told["replicas"], proton.Array)
     assert told["vhost"] == "/"
+
+
+def test_arguments_that_came_over_amqp_0_9_1_are_told_in_types_of_1_0(node):
+    """A time in milliseconds, and a decimal, which has no type there, as a text."""
+    arguments = {"x-t": v091.Timestamp(7), "x-d": Decimal("1.5"), "x-b": v091.Byte(3)}
+    node.vhost.declare_for(
+        "c1", "old", durable=True, auto_delete=False, exclusive=False, arguments=arguments
+    )
+    node.vhost.routing.bind(
+        Binding(source="amq.headers", destination="old", arguments=tuple(arguments.items()))
+    )
+    told = {"x-t": Timestamp(7_000), "x-d": "1.5", "x-b": Byte(3)}
+    _, queue = node.ask("GET", "/queues/old")
+    _, (binding,) = node.ask("GET", "/bindings?src=amq.headers&dstq=old&key=")
+    assert queue["arguments"] == binding["arguments"] == told

@@ -77,6 +77,12 @@ def test_another_address_than_loopback_needs_a_word_and_a_lock():
         LiveBroker("spec", host="0.0.0.0", allow_remote=True)
 
 
+def test_a_host_that_can_be_none_is_told_in_one_line():
+    """Nobody looks such a name up."""
+    with pytest.raises(ListenError, match="can be no host"):
+        LiveBroker("spec", host="a..b", allow_remote=True, users={"ann": "secret"})
+
+
 def test_a_port_in_use_is_told_in_one_line(broker):
     """A second listener on the port says so, and leaves no thread behind."""
     with pytest.raises(ListenError, match=f"port {broker.port}"):

@@ -417,7 +417,7 @@ def test_a_target_is_read_as_a_client_would_write_it(text, host, port, tls):
 
 @pytest.mark.parametrize(
     "text",
-    ["", "http://x:1", "host:0", "host:99999", f"host:{'9' * 5000}", "a@b:1", "host:x"],
+    ["", "http://x:1", "host:0", "host:99999", f"host:{'9' * 5000}", "a@b:1", "host:x", "a..b:1"],
 )
 def test_what_is_no_target_is_refused_with_what_would_be(text):
     """The error names the legal forms."""

@@ -133,6 +133,7 @@ def test_what_cannot_be_looked_at_is_told_in_one_line(url, telling):
         ("rmq4.3", "ann:wrong", "/", "ACCESS_REFUSED"),
         ("rmq4.3", "ann:right", "/nowhere", "NOT_ALLOWED - vhost nowhere not found"),
         ("rmq3.5.5", "ann:right", "/nowhere", "wrong user or virtual host"),
+        ("rmq4.3", "ann:right", "/" + "v" * 256, "at most 255 octets"),
     ],
 )
 def test_a_broker_that_refuses_is_told(preset, user, host, telling):

@@ -8,7 +8,9 @@ import pytest
 
 from workbench.scenarios import ActionError, ParameterError, run
 from workbench.scenarios.brakes_history import DIES, RELEASES, WAITS, history
+from workbench.scenarios.declare import act
 from workbench.scenarios.emergency_brake import APP, CONSUMER, PUBLISHER, WORKER, memory_of, told
+from workbench.scenarios.world import World
 from workbench.trace.braking import PublishingBraking
 
 S = 1_000_000
@@ -217,3 +219,32 @@ def test_the_history_of_the_brakes_comes_out_of_runs() -> None:
         "rmq4.3": opens,
     }
     assert [one.taken > 0 for one in table.values()] == [True, False, False, False, False]
+
+
+def gone_worker() -> Any:
+    """A run in which the consumer's heap is full, so that it is gone."""
+    return braked(messages=20, pause_us=10_000, heap_octets=8_000)
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments"), [("client_flow", {}), ("open_channel", {"connection": WORKER})]
+)
+def test_an_act_of_a_client_that_is_gone_is_refused(name, arguments) -> None:
+    """Its channels have gone with it."""
+    played = gone_worker()
+    assert not played.world.peers[WORKER].amqp.opened
+    with pytest.raises(ActionError, match="connection c2 is closed; legal now: set_watermark"):
+        played.act(played.last, name, **arguments)
+
+
+def test_what_an_endpoint_of_0_9_1_refuses_the_act_is_refused_with() -> None:
+    """As with AMQP 1.0: one line, with what would be legal."""
+    played = gone_worker()
+    spec = act()(_channel_opened)
+    with pytest.raises(ActionError, match=r"channel\.open cannot be sent; legal now"):
+        spec.do(played.world, {})
+
+
+def _channel_opened(world: World) -> None:
+    """Open a channel."""
+    world.peers[WORKER].amqp.open_channel()

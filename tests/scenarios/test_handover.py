@@ -1,5 +1,6 @@
 """A queue with a single active consumer changes hands."""
 
+import contextlib
 import re
 from pathlib import Path
 
@@ -194,3 +195,12 @@ def test_real_rabbitmq_hands_over_the_same_messages_in_the_same_order_and_marks_
     ]  # fmt: skip
     for name in ("delivery_count", "link_credit", "available"):
         assert told[-1][name] == to_b[0][name]
+
+
+@pytest.mark.parametrize("way", ["graceful", "outright"])
+def test_who_was_made_to_leave_leaves_once(way):
+    """What comes before it has gone may be the last that it wanted: it leaves already."""
+    played = run("handover", "rmq4.3", {"way": "graceful", "latency_us": 100})
+    for row in played.rows[played.start_seq :]:
+        with contextlib.suppress(ActionError):  # it is gone, or leaving
+            assert played.act(row.seq, "leave", way=way).rested

@@ -82,3 +82,11 @@ def test_what_cannot_be_is_refused_in_one_line(parameters, telling) -> None:
     """Before the run begins."""
     with pytest.raises(ParameterError, match=telling):
         run("overload", "rmq1.8", parameters)
+
+
+def test_memory_may_run_short_again_when_the_producer_is_gone() -> None:
+    """There is nobody left to be cut off, and the run goes on."""
+    told = {"option": CUT_OFF, "message_bytes": 65_536, "collected_us": 5}
+    played = run("overload", "spec", told)
+    assert APP not in played.world.broker.connections
+    assert played.note == ""

@@ -304,6 +304,12 @@ class Session:
             return []  # this end has left, or it is an answer to nothing
         if named:
             self.state = table[step]
+        try:
+            return self._obey(control)
+        except _BeyondError as beyond:
+            return [self._violated(ErrorCode.INVALID_ARGUMENT, str(beyond), control)]
+
+    def _obey(self, control: Control) -> list[Event]:
         match control:
             case SessionDetach():
                 return [SessionDetaching(self)]
@@ -487,10 +493,7 @@ class Session:
         return found
 
     def _take_completed(self, control: Control, commands: SequenceSet, wanted: bool) -> list[Event]:
-        try:
-            told = self._within(commands, self.sent, control)
-        except _BeyondError as beyond:
-            return [self._violated(ErrorCode.INVALID_ARGUMENT, str(beyond), control)]
+        told = self._within(commands, self.sent, control)
         ranges = [one for first, last in told for one in self.sent_incomplete.remove(first, last)]
         for first, last in ranges:
             for number in range(first, last + 1) if self.transfers else ():
@@ -503,10 +506,7 @@ class Session:
         self, control: SessionConfirmed | SessionExpected, commands: SequenceSet
     ) -> list[Event]:
         """What the peer has of this end's commands, or wants next: none is kept to be resent."""
-        try:
-            told = self._within(commands, self.sent + 1, control)
-        except _BeyondError as beyond:
-            return [self._violated(ErrorCode.INVALID_ARGUMENT, str(beyond), control)]
+        told = self._within(commands, self.sent + 1, control)
         if isinstance(control, SessionConfirmed):
             return []
         if told and told[0][0] < self.sent:
@@ -515,11 +515,7 @@ class Session:
         return [Ready(self, control)]
 
     def _take_known(self, control: Control, commands: SequenceSet) -> list[Event]:
-        try:
-            told = self._within(commands, self.received or 0, control)
-        except _BeyondError as beyond:
-            return [self._violated(ErrorCode.INVALID_ARGUMENT, str(beyond), control)]
-        for first, last in told:
+        for first, last in self._within(commands, self.received or 0, control):
             self.completed.remove(first, last)
         return []
 

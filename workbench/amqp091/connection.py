@@ -399,9 +399,6 @@ class Connection:
         self.mechanism = method.mechanism
         self.response = method.response
 
-    def _take_tune(self, method: ConnectionTune) -> None:
-        self._proposed = method
-
     def _take_tune_ok(self, method: ConnectionTuneOk) -> ProtocolViolation | None:
         proposed = self._proposed
         assert proposed is not None
@@ -445,9 +442,6 @@ class Connection:
 
     def _take_unblocked(self, method: ConnectionUnblocked) -> None:
         self.blocked = None
-
-    def _take_close_ok(self, method: ConnectionCloseOk) -> None:
-        self.channels.clear()
 
     # -- what goes out --------------------------------------------------------------------------
 
@@ -523,12 +517,6 @@ class Connection:
             )
         )
         self._reply(ConnectionOpen(virtual_host=settings.virtual_host))
-
-    def _answer_open(self, event: MethodReceived) -> None:
-        self._reply(ConnectionOpenOk())
-
-    def _answer_secret(self, event: MethodReceived) -> None:
-        self._reply(ConnectionUpdateSecretOk())  # a password does not run out
 
     def _answer_close(self, event: MethodReceived) -> None:
         self._reply(ConnectionCloseOk())
@@ -649,11 +637,11 @@ class Connection:
 _TAKEN: dict[type[Method], Callable[..., ProtocolViolation | None]] = {
     ConnectionStart: Connection._take_start,
     ConnectionStartOk: Connection._take_start_ok,
-    ConnectionTune: Connection._take_tune,
+    ConnectionTune: Connection._propose,
     ConnectionTuneOk: Connection._take_tune_ok,
     ConnectionOpen: Connection._take_open,
     ConnectionClose: Connection._take_close,
-    ConnectionCloseOk: Connection._take_close_ok,
+    ConnectionCloseOk: lambda connection, method: connection.channels.clear(),
     ConnectionBlocked: Connection._take_blocked,
     ConnectionUnblocked: Connection._take_unblocked,
 }
@@ -672,8 +660,9 @@ _ANSWERS: dict[type[Method], Callable[[Connection, MethodReceived], None]] = {
     ConnectionStart: Connection._answer_start,
     ConnectionStartOk: Connection._answer_start_ok,
     ConnectionTune: Connection._answer_tune,
-    ConnectionOpen: Connection._answer_open,
-    ConnectionUpdateSecret: Connection._answer_secret,
+    ConnectionOpen: lambda connection, event: connection._reply(ConnectionOpenOk()),
+    # A password does not run out.
+    ConnectionUpdateSecret: lambda connection, _: connection._reply(ConnectionUpdateSecretOk()),
     ConnectionClose: Connection._answer_close,
     ChannelOpen: Connection._answer_channel,
     ChannelClose: Connection._answer_channel,

@@ -591,9 +591,6 @@ class Connection:
         if self._allows(Input.SEND_OPEN):
             self.send_open()
 
-    def _answer_close(self, event: CloseReceived) -> None:
-        self._fail(None)
-
     def _fail(self, error: Error | None) -> None:
         """Closes; what has to be said before a close is said first [2.4.3]."""
         if self.state is ConnectionState.START:
@@ -619,12 +616,6 @@ class Connection:
         if event.by_peer:
             event.session.answer_begin()
 
-    def _answer_end(self, event: SessionEnded) -> None:
-        event.session.finish(None)
-
-    def _answer_attach(self, event: LinkAttaching) -> None:
-        event.link.answer_attach()
-
     def _answer_stolen(self, event: LinkStolen) -> None:
         text = f"link {event.link.name} was attached anew [2.6.1]"
         event.link.finish(closed=True, error=Error(ErrorCondition.STOLEN, text))
@@ -633,14 +624,8 @@ class Connection:
         event.link.finish(closed=event.closed, error=None)
         event.link.session.regrant()  # what came for it before may have been discarded
 
-    def _answer_flow(self, event: FlowReceived) -> None:
-        event.session.answer_flow(event)
-
     def _answer_transfer(self, event: DeliveryReceived | PartReceived | DeliveryAborted) -> None:
         event.link.session.regrant()
-
-    def _answer_updated(self, event: DeliveriesUpdated) -> None:
-        event.session.answer_disposition(event)
 
     def _answer_violation(self, event: ProtocolViolation) -> None:
         if event.scope is Scope.LINK and event.link is not None:
@@ -818,17 +803,17 @@ _ANSWERS: dict[type, Callable[[Connection, Any], None]] = {
     SaslReceived: Connection._answer_sasl,
     SaslFinished: Connection._answer_sasl_finished,
     OpenReceived: Connection._answer_open,
-    CloseReceived: Connection._answer_close,
+    CloseReceived: lambda connection, event: connection._fail(None),
     SessionBegun: Connection._answer_begin,
-    SessionEnded: Connection._answer_end,
-    LinkAttaching: Connection._answer_attach,
+    SessionEnded: lambda _, event: event.session.finish(None),
+    LinkAttaching: lambda _, event: event.link.answer_attach(),
     LinkStolen: Connection._answer_stolen,
     LinkDetached: Connection._answer_detach,
-    FlowReceived: Connection._answer_flow,
+    FlowReceived: lambda _, event: event.session.answer_flow(event),
     DeliveryReceived: Connection._answer_transfer,
     PartReceived: Connection._answer_transfer,
     DeliveryAborted: Connection._answer_transfer,
-    DeliveriesUpdated: Connection._answer_updated,
+    DeliveriesUpdated: lambda _, event: event.session.answer_disposition(event),
     ProtocolViolation: Connection._answer_violation,
 }
 """What is done about an event; about those that are not listed, nothing."""

@@ -142,160 +142,77 @@ S = TypeVar("S", ConnectionState, SessionState, LinkState)
 Table = Mapping[S, Mapping[Input, S]]
 
 
-def _table(steps: dict[S, dict[Input, S]], discarding: tuple[S, ...]) -> Table[S]:
-    for state, row in steps.items():
+def _read(kind: type[S], text: str, *discarding: S) -> Table[S]:
+    """A table from lines `STATE: S:step NEXT, R:step NEXT`."""
+    table: dict[S, Mapping[Input, S]] = {}
+    for line in text.strip().splitlines():
+        name, _, steps = line.partition(":")
+        said = [step.split() for step in steps.split(",") if step]
+        state, row = kind(name.strip()), {Input(step): kind(following) for step, following in said}
         state.sends, state.receives = Input.SEND_FRAME in row, Input.RECV_FRAME in row
         state.discards = state in discarding
-    return MappingProxyType({state: MappingProxyType(row) for state, row in steps.items()})
+        table[state] = MappingProxyType(row)
+    return MappingProxyType(table)
 
 
-def _connection_table() -> Table[ConnectionState]:
-    s, i = ConnectionState, Input
-    return _table(
-        {
-            s.START: {i.SEND_HEADER: s.HDR_SENT, i.RECV_HEADER: s.HDR_RCVD},
-            s.HDR_RCVD: {i.SEND_HEADER: s.HDR_EXCH, i.RECV_OPEN: s.OPEN_PIPE_RCVD},
-            s.HDR_SENT: {i.RECV_HEADER: s.HDR_EXCH, i.SEND_OPEN: s.OPEN_PIPE},
-            s.HDR_EXCH: {i.SEND_OPEN: s.OPEN_SENT, i.RECV_OPEN: s.OPEN_RCVD},
-            s.OPEN_PIPE: {
-                i.RECV_HEADER: s.OPEN_SENT,
-                i.SEND_FRAME: s.OPEN_PIPE,
-                i.SEND_CLOSE: s.OC_PIPE,
-                i.SEND_ERROR_CLOSE: s.OC_PIPE,
-            },
-            s.OC_PIPE: {i.RECV_HEADER: s.CLOSE_PIPE},
-            s.OPEN_SENT: {
-                i.RECV_OPEN: s.OPENED,
-                i.SEND_FRAME: s.OPEN_SENT,
-                i.SEND_CLOSE: s.CLOSE_PIPE,
-                i.SEND_ERROR_CLOSE: s.CLOSE_PIPE,
-            },
-            s.CLOSE_PIPE: {i.RECV_OPEN: s.CLOSE_SENT},
-            s.OPEN_RCVD: {
-                i.SEND_OPEN: s.OPENED,
-                i.RECV_FRAME: s.OPEN_RCVD,
-                i.RECV_CLOSE: s.CLOSE_PIPE_RCVD,
-            },
-            s.OPEN_PIPE_RCVD: {
-                i.SEND_HEADER: s.OPEN_RCVD,
-                i.RECV_FRAME: s.OPEN_PIPE_RCVD,
-                i.RECV_CLOSE: s.OC_PIPE_RCVD,
-            },
-            s.OC_PIPE_RCVD: {i.SEND_HEADER: s.CLOSE_PIPE_RCVD},
-            s.CLOSE_PIPE_RCVD: {i.SEND_OPEN: s.CLOSE_RCVD},
-            s.OPENED: {
-                i.SEND_FRAME: s.OPENED,
-                i.RECV_FRAME: s.OPENED,
-                i.SEND_CLOSE: s.CLOSE_SENT,
-                i.SEND_ERROR_CLOSE: s.DISCARDING,
-                i.RECV_CLOSE: s.CLOSE_RCVD,
-            },
-            s.CLOSE_RCVD: {
-                i.SEND_FRAME: s.CLOSE_RCVD,
-                i.SEND_CLOSE: s.END,
-                i.SEND_ERROR_CLOSE: s.END,
-            },
-            s.CLOSE_SENT: {i.RECV_FRAME: s.CLOSE_SENT, i.RECV_CLOSE: s.END},
-            s.DISCARDING: {i.RECV_FRAME: s.DISCARDING, i.RECV_CLOSE: s.END},
-            s.END: {},
-        },
-        discarding=(s.CLOSE_SENT, s.DISCARDING),
-    )
-
-
-def _session_table() -> Table[SessionState]:
-    s, i = SessionState, Input
-    return _table(
-        {
-            s.UNMAPPED: {i.SEND_BEGIN: s.BEGIN_SENT, i.RECV_BEGIN: s.BEGIN_RCVD},
-            s.BEGIN_SENT: {
-                i.RECV_BEGIN: s.MAPPED,
-                i.SEND_FRAME: s.BEGIN_SENT,
-                i.SEND_END: s.END_SENT,
-                i.SEND_ERROR_END: s.DISCARDING,
-            },
-            s.BEGIN_RCVD: {
-                i.SEND_BEGIN: s.MAPPED,
-                i.RECV_FRAME: s.BEGIN_RCVD,
-                i.RECV_END: s.END_RCVD,
-            },
-            s.MAPPED: {
-                i.SEND_FRAME: s.MAPPED,
-                i.RECV_FRAME: s.MAPPED,
-                i.SEND_END: s.END_SENT,
-                i.SEND_ERROR_END: s.DISCARDING,
-                i.RECV_END: s.END_RCVD,
-            },
-            s.END_SENT: {
-                i.RECV_BEGIN: s.END_SENT,
-                i.RECV_FRAME: s.END_SENT,
-                i.RECV_END: s.UNMAPPED,
-            },
-            s.END_RCVD: {
-                i.SEND_BEGIN: s.END_RCVD,
-                i.SEND_FRAME: s.END_RCVD,
-                i.SEND_END: s.UNMAPPED,
-                i.SEND_ERROR_END: s.UNMAPPED,
-            },
-            s.DISCARDING: {
-                i.RECV_BEGIN: s.DISCARDING,
-                i.RECV_FRAME: s.DISCARDING,
-                i.RECV_END: s.UNMAPPED,
-            },
-        },
-        discarding=(s.END_SENT, s.DISCARDING),
-    )
-
-
-def _link_table() -> Table[LinkState]:
-    s, i = LinkState, Input
-    return _table(
-        {
-            s.DETACHED: {i.SEND_ATTACH: s.ATTACH_SENT, i.RECV_ATTACH: s.ATTACH_RCVD},
-            s.ATTACH_SENT: {
-                i.RECV_ATTACH: s.ATTACHED,
-                i.SEND_FRAME: s.ATTACH_SENT,
-                i.SEND_DETACH: s.DETACH_SENT,
-                i.SEND_ERROR_DETACH: s.DETACH_FAILED,
-            },
-            s.ATTACH_RCVD: {
-                i.SEND_ATTACH: s.ATTACHED,
-                i.RECV_FRAME: s.ATTACH_RCVD,
-                i.RECV_DETACH: s.DETACH_RCVD,
-            },
-            s.ATTACHED: {
-                i.SEND_FRAME: s.ATTACHED,
-                i.RECV_FRAME: s.ATTACHED,
-                i.SEND_DETACH: s.DETACH_SENT,
-                i.SEND_ERROR_DETACH: s.DETACH_FAILED,
-                i.RECV_DETACH: s.DETACH_RCVD,
-            },
-            s.DETACH_SENT: {
-                i.RECV_ATTACH: s.DETACH_SENT,
-                i.RECV_FRAME: s.DETACH_SENT,
-                i.RECV_DETACH: s.DETACHED,
-            },
-            s.DETACH_RCVD: {
-                i.SEND_ATTACH: s.DETACH_RCVD,
-                i.SEND_DETACH: s.DETACHED,
-                i.SEND_ERROR_DETACH: s.DETACHED,
-            },
-            s.DETACH_FAILED: {
-                i.RECV_ATTACH: s.DETACH_FAILED,
-                i.RECV_DETACH: s.DETACHED,
-            },
-        },
-        discarding=(s.DETACH_SENT,),
-    )
-
-
-CONNECTION_TABLE: Table[ConnectionState] = _connection_table()
+CONNECTION_TABLE: Table[ConnectionState] = _read(
+    ConnectionState,
+    """
+    START: S:header HDR_SENT, R:header HDR_RCVD
+    HDR_RCVD: S:header HDR_EXCH, R:open OPEN_PIPE_RCVD
+    HDR_SENT: R:header HDR_EXCH, S:open OPEN_PIPE
+    HDR_EXCH: S:open OPEN_SENT, R:open OPEN_RCVD
+    OPEN_PIPE: R:header OPEN_SENT, S:frame OPEN_PIPE, S:close OC_PIPE, S:close(error) OC_PIPE
+    OC_PIPE: R:header CLOSE_PIPE
+    OPEN_SENT: R:open OPENED, S:frame OPEN_SENT, S:close CLOSE_PIPE, S:close(error) CLOSE_PIPE
+    CLOSE_PIPE: R:open CLOSE_SENT
+    OPEN_RCVD: S:open OPENED, R:frame OPEN_RCVD, R:close CLOSE_PIPE_RCVD
+    OPEN_PIPE_RCVD: S:header OPEN_RCVD, R:frame OPEN_PIPE_RCVD, R:close OC_PIPE_RCVD
+    OC_PIPE_RCVD: S:header CLOSE_PIPE_RCVD
+    CLOSE_PIPE_RCVD: S:open CLOSE_RCVD
+    OPENED: S:frame OPENED, R:frame OPENED, S:close CLOSE_SENT, S:close(error) DISCARDING, \
+        R:close CLOSE_RCVD
+    CLOSE_RCVD: S:frame CLOSE_RCVD, S:close END, S:close(error) END
+    CLOSE_SENT: R:frame CLOSE_SENT, R:close END
+    DISCARDING: R:frame DISCARDING, R:close END
+    END:
+    """,
+    ConnectionState.CLOSE_SENT,
+    ConnectionState.DISCARDING,
+)
 """State, input, next state. `frame` is any frame but open and close."""
 
-SESSION_TABLE: Table[SessionState] = _session_table()
+SESSION_TABLE: Table[SessionState] = _read(
+    SessionState,
+    """
+    UNMAPPED: S:begin BEGIN_SENT, R:begin BEGIN_RCVD
+    BEGIN_SENT: R:begin MAPPED, S:frame BEGIN_SENT, S:end END_SENT, S:end(error) DISCARDING
+    BEGIN_RCVD: S:begin MAPPED, R:frame BEGIN_RCVD, R:end END_RCVD
+    MAPPED: S:frame MAPPED, R:frame MAPPED, S:end END_SENT, S:end(error) DISCARDING, R:end END_RCVD
+    END_SENT: R:begin END_SENT, R:frame END_SENT, R:end UNMAPPED
+    END_RCVD: S:begin END_RCVD, S:frame END_RCVD, S:end UNMAPPED, S:end(error) UNMAPPED
+    DISCARDING: R:begin DISCARDING, R:frame DISCARDING, R:end UNMAPPED
+    """,
+    SessionState.END_SENT,
+    SessionState.DISCARDING,
+)
 """State, input, next state. `frame` is any frame of the session but begin and end."""
 
-LINK_TABLE: Table[LinkState] = _link_table()
+LINK_TABLE: Table[LinkState] = _read(
+    LinkState,
+    """
+    DETACHED: S:attach ATTACH_SENT, R:attach ATTACH_RCVD
+    ATTACH_SENT: R:attach ATTACHED, S:frame ATTACH_SENT, S:detach DETACH_SENT, \
+        S:detach(error) DETACH_FAILED
+    ATTACH_RCVD: S:attach ATTACHED, R:frame ATTACH_RCVD, R:detach DETACH_RCVD
+    ATTACHED: S:frame ATTACHED, R:frame ATTACHED, S:detach DETACH_SENT, \
+        S:detach(error) DETACH_FAILED, R:detach DETACH_RCVD
+    DETACH_SENT: R:attach DETACH_SENT, R:frame DETACH_SENT, R:detach DETACHED
+    DETACH_RCVD: S:attach DETACH_RCVD, S:detach DETACHED, S:detach(error) DETACHED
+    DETACH_FAILED: R:attach DETACH_FAILED, R:detach DETACHED
+    """,
+    LinkState.DETACH_SENT,
+)
 """State, input, next state. `frame` is a flow that names the link, or a transfer."""
 
 

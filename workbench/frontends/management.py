@@ -11,7 +11,7 @@ import base64
 import hashlib
 import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from operator import itemgetter
 from typing import Any
@@ -42,6 +42,8 @@ from workbench.broker.virtual_host import (
     VirtualHost,
 )
 from workbench.queues import QueueArgumentError, QueueError
+
+from .amqp091.content import to_10
 
 OK, CREATED, NO_CONTENT = 200, 201, 204
 BAD_REQUEST, FORBIDDEN, NOT_FOUND, CONFLICT = 400, 403, 404, 409
@@ -202,7 +204,7 @@ class Management:
             "auto_delete": terms.auto_delete,
             "exclusive": terms.owner is not None,
             "type": queue.arguments.queue_type,
-            "arguments": dict(terms.arguments),
+            "arguments": _told(terms.arguments.items()),
             "leader": NODE_NAME,
             "replicas": Array("string", (NODE_NAME,)),
             "message_count": ULong(queue.queue.ready),
@@ -315,7 +317,7 @@ class Management:
             "source": binding.source,
             kind: binding.destination,
             "binding_key": binding.key,
-            "arguments": dict(binding.arguments),
+            "arguments": _told(binding.arguments),
             "location": f"/bindings/src={source};{short}={destination};key={key};"
             f"args={arguments_hash(binding.arguments)}",
         }
@@ -473,6 +475,11 @@ def _kept(value: Any) -> Any:
         case Mapping() | MapPairs():
             return {Symbol(str(name)): _kept(one) for name, one in _items(value)}
     raise UnexpectedRequestError(f"no argument can be {value_text(value)}")
+
+
+def _told(arguments: Iterable[tuple[str, Any]]) -> dict[str, Any]:
+    """Arguments as AMQP 1.0 has them, also those that came over AMQP 0-9-1."""
+    return {name: to_10(value) for name, value in arguments}
 
 
 def _no_queue(name: str) -> str:

@@ -56,6 +56,10 @@ class Target:
         if port and not (number and 0 < int(port) < 65536):
             raise wrong
         host = host.removeprefix("[").removesuffix("]")
+        try:
+            host.encode("idna")  # as whoever looks it up does
+        except UnicodeError:
+            raise wrong from None
         if not host or "@" in host or "/" in host:
             raise wrong
         return cls(host=host, port=int(port or (AMQPS_PORT if tls else AMQP_PORT)), tls=tls)

@@ -146,10 +146,6 @@ class LiveConnection(Client, asyncio.BufferedProtocol):
             self._guarded(self._mind_writing)
             self._mind_reading()
 
-    def eof_received(self) -> bool:
-        """The client will say nothing more: so the connection is over."""
-        return False
-
     def connection_lost(self, error: Exception | None) -> None:
         """The socket is gone, by whoever's wish."""
         if self.lost:

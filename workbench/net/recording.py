@@ -161,16 +161,13 @@ class Recording:
     Args:
         make_tap: given the clock and a place for rows, makes the tap that writes them there.
         spool: where all rows go as well.
-        kept_rows: how many of the latest rows stay in memory.
     """
 
-    def __init__(
-        self, make_tap: MakeTap, *, spool: Spool | None = None, kept_rows: int = KEPT_ROWS
-    ) -> None:
+    def __init__(self, make_tap: MakeTap, *, spool: Spool | None = None) -> None:
         self.spool = spool
         self._make_tap = make_tap
         self._lock = threading.Lock()
-        self._rows: deque[Any] = deque(maxlen=kept_rows)
+        self._rows: deque[Any] = deque(maxlen=KEPT_ROWS)
         self._count = 0
 
     def tap(self, now: Callable[[], int]) -> Tap:

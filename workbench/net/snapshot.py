@@ -20,7 +20,7 @@ from typing import Any
 from urllib.parse import quote, unquote, urlsplit
 
 from workbench.amqp091.connection import Connection
-from workbench.amqp091.errors import DecodeError, ReplyCode
+from workbench.amqp091.errors import DecodeError, LocalProtocolError, ReplyCode
 from workbench.amqp091.events import Event, MethodReceived
 from workbench.amqp091.frame import FrameReader, encode_item
 from workbench.amqp091.methods import (
@@ -187,6 +187,8 @@ def snapshot(
             raise SnapshotError(
                 f"{parts.hostname}: speaks no AMQP 0-9-1: {fault.message}"
             ) from None
+        except LocalProtocolError as fault:  # a name is too long
+            raise SnapshotError(f"{parts.hostname}: {fault.message}") from None
     return found
 
 

@@ -95,6 +95,8 @@ class SocketServer:
             why = reason(error) if error.errno else os.strerror(errno.EADDRNOTAVAIL)
             free = "; port 0 takes a free one" if error.errno == errno.EADDRINUSE else ""
             raise ListenError(f"cannot listen on {host} port {port}: {why}{free}") from error
+        except UnicodeError:
+            raise ListenError(f"cannot listen on {host!r:.60}: that can be no host") from None
         bound: int = self._server.sockets[0].getsockname()[1]
         return bound
 

@@ -384,7 +384,6 @@ class Client010:
         clock: the run's clock.
         tasks: what is done, each on a session of its own.
         name: of the client.
-        settings: of its connection.
         on_open: called when every session is attached.
 
     Attributes:
@@ -402,7 +401,6 @@ class Client010:
         tasks: Sequence[Task010],
         *,
         name: str = "app",
-        settings: ConnectionSettings | None = None,
         on_open: Callable[[], None] = _nothing,
     ) -> None:
         self.clock = clock
@@ -414,7 +412,7 @@ class Client010:
         self.amqp = Connection(
             is_client=True,
             emit=self._emit,
-            settings=settings or ConnectionSettings(properties={"product": name}),
+            settings=ConnectionSettings(properties={"product": name}),
         )
         for task in tasks:
             task.join(self)

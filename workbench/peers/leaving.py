@@ -78,6 +78,7 @@ class LeavingConsumer(Consumer):
             isinstance(event, DeliveryReceived)
             and self._leave_after is not None
             and self.received >= self._leave_after
+            and not (self.leaving or self.gone)  # by a hand
         ):
             self._leave_after = None
             self.leave(self._way)

@@ -92,7 +92,6 @@ class MulticastConsumer(Task091):
     Args:
         name: of the task; its consumer-tag.
         queue: from which.
-        channel: on which.
         processing_us: how long the program works on one message.
         transactional: each acknowledgement is a transaction, for whose end the program waits.
         prefetch: what it asks for by basic.qos; 0: it does not ask.
@@ -114,14 +113,13 @@ class MulticastConsumer(Task091):
         name: str,
         queue: str,
         *,
-        channel: int = 1,
         processing_us: int = 0,
         transactional: bool = False,
         prefetch: int = 0,
         heap_octets: int = HEAP_OCTETS,
         on_heap_full: Callable[[], None] = lambda: None,
     ) -> None:
-        super().__init__(name, channel)
+        super().__init__(name)
         self.received = self.processed = self.buffered_octets = self.most_octets = 0
         self.most_latency_us = 0
         self.rates: list[Rate] = []

@@ -60,13 +60,11 @@ class ProtonPeer:
     def __init__(
         self,
         *,
-        name: str = "proton",
         address: str = "q",
-        link_name: str = "receiver",
         on_attached: Callable[[], None] | None = None,
     ) -> None:
         proton = _proton()
-        self.vantage = f"client:{name}"
+        self.vantage = "client:proton"
         self.payloads: list[bytes] = []
         self.attached = False
         self.wire: Wire | None = None
@@ -86,14 +84,14 @@ class ProtonPeer:
         self._reader = FrameReader(ANY_SIZE)
         self._transport = proton.Transport()
         self._connection = proton.Connection()
-        self._connection.container = name
+        self._connection.container = "proton"
         self._connection.hostname = "broker"
         self._transport.sasl().allowed_mechs("ANONYMOUS")
         self._transport.bind(self._connection)
         self._connection.open()
         session = self._connection.session()
         session.open()
-        self.receiver = session.receiver(link_name)
+        self.receiver = session.receiver("receiver")
         self.receiver.source.address = address
         self.receiver.open()
 

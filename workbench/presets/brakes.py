@@ -65,20 +65,13 @@ def _window(preset: Preset) -> str:
     return f"{preset.incoming_window} frames, again at {again}"
 
 
-def _buffer(preset: Preset) -> str:
-    return f"{preset.max_queue_credit} messages a consumer" if preset.max_queue_credit else _ABSENT
+def _if(has: Callable[[Any], object], text: str) -> Callable[[Any], str]:
+    """What a preset `p` that has a brake says of it, its numbers in braces."""
+    return lambda preset: text.format(p=preset) if has(preset) else _ABSENT
 
 
-def _processes(preset: Preset) -> str:
-    if not preset.process_credit:
-        return _ABSENT
-    return f"{preset.process_credit} messages a hop, {preset.process_regrant_after} a grant"
-
-
-def _store(preset: Preset) -> str:
-    if not preset.process_credit:  # before credit_flow.erl there is none of either kind
-        return _ABSENT
-    return f"{preset.store_credit} messages, {preset.store_regrant_after} a grant"
+def _is(kind: type[Preset], text: str) -> Callable[[Any], str]:
+    return _if(lambda preset: isinstance(preset, kind), text)
 
 
 def _soft(preset: Preset) -> str:
@@ -96,42 +89,29 @@ def _alarm(preset: Preset) -> str:
     return (f"above {mark:g} of the memory" if mark <= 1 else f"above {mark:,} octets") + said
 
 
-def _watermarks(preset: Preset) -> str:
-    if not isinstance(preset, QpidCpp):
-        return _ABSENT
-    return (
-        f"above {preset.flow_stop_percent} %, until below {preset.flow_resume_percent} % of a"
-        " queue's limit"
-    )
-
-
-def _limit(preset: Preset) -> str:
-    if not isinstance(preset, QpidCpp):
-        return _ABSENT
-    return f"{preset.default_queue_limit:,} octets a queue"
-
-
-def _producer_credit(preset: Preset) -> str:
-    if not isinstance(preset, BrokerJ):
-        return _ABSENT
-    return f"above a queue's maximum, until at {preset.flow_resume_limit} % of it"
-
-
 _Column = tuple[str, str, str | None, Callable[[Any], str]]
 COLUMNS: tuple[_Column, ...] = (
     ("link credit", "a number beforehand, link by link", AMQP_1_0, _link_credit),
     ("unconfirmed", "no further credit", AMQP_1_0, _unconfirmed),
     ("session window", "a number beforehand, session by session", AMQP_1_0, _window),
     ("the session's buffer", "nothing: the consumer's credit is passed on in parts", AMQP_1_0,
-     _buffer),
-    ("credit_flow between processes", "nothing: the socket is not read", AMQP_0_9_1, _processes),
-    ("message store", "nothing: the socket is not read", AMQP_0_9_1, _store),
+     _if(lambda p: p.max_queue_credit, "{p.max_queue_credit} messages a consumer")),
+    ("credit_flow between processes", "nothing: the socket is not read", AMQP_0_9_1,
+     _if(lambda p: p.process_credit,
+         "{p.process_credit} messages a hop, {p.process_regrant_after} a grant")),
+    ("message store", "nothing: the socket is not read", AMQP_0_9_1,
+     _if(lambda p: p.process_credit,  # before credit_flow.erl there is none of either kind
+         "{p.store_credit} messages, {p.store_regrant_after} a grant")),
     ("soft limit of quorum queues", "nothing: a channel stops granting", AMQP_0_9_1, _soft),
     ("memory alarm", "a closed window; connection.blocked", None, _alarm),
-    ("watermarks", "no completion", AMQP_0_10, _watermarks),
+    ("watermarks", "no completion", AMQP_0_10,
+     _is(QpidCpp, "above {p.flow_stop_percent} %, until below {p.flow_resume_percent} % of a"
+                  " queue's limit")),
     ("credit taken away", "0-10: set-flow-mode and stop, then flow, to the session; 1.0:"
-     " link-credit 0 with drain, then credit, to each link", AMQP_0_10, _producer_credit),
-    ("hard limit", "an exception: the session ends", AMQP_0_10, _limit),
+     " link-credit 0 with drain, then credit, to each link", AMQP_0_10,
+     _is(BrokerJ, "above a queue's maximum, until at {p.flow_resume_limit} % of it")),
+    ("hard limit", "an exception: the session ends", AMQP_0_10,
+     _is(QpidCpp, "{p.default_queue_limit:,} octets a queue")),
 )  # fmt: skip
 """Brake, what it says to the sender, the protocol that it is of (None: any), and its number."""
 

@@ -39,9 +39,6 @@ class Done(Struct, frozen=True, gc=False):
 class WriteAheadLog:
     """The log of one node.
 
-    Args:
-        most: entries in one batch at most.
-
     Attributes:
         disk: per writer, what is on disk.
         batches: how many fsyncs were begun.
@@ -50,13 +47,12 @@ class WriteAheadLog:
         syncing: entries of the batch that is on its way to the disk.
     """
 
-    def __init__(self, most: int = MOST_IN_A_BATCH) -> None:
+    def __init__(self) -> None:
         self.disk: dict[str, RaftLog] = {}
         self.batches = 0
         self.entries = 0
         self.waiting = 0
         self.syncing = 0
-        self._most = most
         self._waiting: deque[Record] = deque()
         self._batch: list[Record] = []
 
@@ -84,7 +80,7 @@ class WriteAheadLog:
         count = 0
         while self._waiting:
             size = len(self._waiting[0].entries)
-            if count and count + size > self._most:
+            if count and count + size > MOST_IN_A_BATCH:
                 break
             self._batch.append(self._waiting.popleft())
             count += size

@@ -21,7 +21,9 @@ from enum import Enum
 from types import NoneType, UnionType
 from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
 
-from workbench.amqp10.errors import LocalProtocolError
+from workbench.amqp010 import errors as errors010
+from workbench.amqp091 import errors as errors091
+from workbench.amqp10 import errors as errors10
 from workbench.broker.system_memory import SystemMemoryError
 from workbench.languages import declared, phrase
 from workbench.notebook import PlainError, WrongValueError
@@ -43,6 +45,8 @@ _WRITTEN = {"us": "µs"}  # units
 # With which queues and memory refuse a number that a learner has chosen.
 REFUSALS = (QueueError, QueueArgumentError, SystemMemoryError)
 """What a queue or the memory refuses; an act, or a run, is refused in the same words."""
+_ENDPOINTS = tuple(one.LocalProtocolError for one in (errors10, errors091, errors010))
+"""With which a client's end refuses what its state does not allow."""
 
 
 class ParameterError(PlainError, ValueError):
@@ -238,7 +242,7 @@ class ActionSpec:
         """
         try:
             self.apply(world, **arguments)
-        except (WireError, LocalProtocolError, *REFUSALS) as error:
+        except (WireError, *_ENDPOINTS, *REFUSALS) as error:
             raise ActionError(str(error)) from error
         world.done.append(self.name)
 

@@ -17,7 +17,7 @@ from workbench.peers import Client091, MulticastConsumer, MulticastProducer
 from workbench.peers.multicast091 import HEAP_OCTETS
 from workbench.presets import AMQP_0_9_1
 
-from .action import refusal
+from .action import ActionError, refusal
 from .acts import WIRE_ACTS
 from .declare import PRESET, OneOf, Whole, act, scenario
 from .parameters import Count, Latency, Microseconds, SocketOctets
@@ -105,7 +105,7 @@ def open_channel(
     connection: Annotated[str, OneOf(APP, WORKER), "of the publisher, or of the consumer"] = APP,
 ) -> None:
     """Open one channel more, and publish on that too."""
-    client = world.peers[connection]
+    client = _connected(world, connection)
     one = _producer(world, f"{PUBLISHER}-{len(client.tasks) + 1}")
     client.add(one)
     one.publish(count)
@@ -129,7 +129,14 @@ def client_flow(
     active: Annotated[bool, "whether the consumer wants messages"] = False,
 ) -> None:
     """Let the consumer ask for no more messages, by channel.flow of its own."""
-    world.peers[WORKER].tasks[CONSUMER].open.send(ChannelFlow(active=active))
+    _connected(world, WORKER).tasks[CONSUMER].open.send(ChannelFlow(active=active))
+
+
+def _connected(world: World, name: str) -> Client091:
+    client: Client091 = world.peers[name]
+    if not client.amqp.opened:
+        raise ActionError(refusal("memory.gone", who=name))
+    return client
 
 
 # -- the scenario ---------------------------------------------------------------------------

@@ -153,9 +153,11 @@ class Answer:
         if self._option == THROTTLE:
             world.broker.set_alarm(resource)
         elif self._option == CUT_OFF:
-            world.broker.connections[APP].cut_off(  # type: ignore[attr-defined]
-                ReplyCode.RESOURCE_ERROR, "memory is short: the producer is cut off"
-            )
+            producer = world.broker.connections.get(APP)
+            if producer is not None:  # not gone since the last time
+                producer.cut_off(  # type: ignore[attr-defined]
+                    ReplyCode.RESOURCE_ERROR, "memory is short: the producer is cut off"
+                )
         elif self._option == OPERATOR:
             world.record("note", "broker", kind="operator")
             self.clock.call_later(world.number("operator_us"), self._operate)

@@ -148,8 +148,8 @@ class QpidSession:
         self._execute: dict[type[Command], Callable[[Any], Composite | None]] = {
             c.MessageSubscribe: self._subscribe,
             c.MessageCancel: self._cancel,
-            c.MessageAccept: self._accept,
-            c.MessageReject: self._reject,
+            c.MessageAccept: partial(self._settle, Settle),
+            c.MessageReject: partial(self._settle, Reject),
             c.MessageRelease: self._release,
             c.MessageAcquire: self._acquire,
             c.QueueDeclare: self._declare_queue,
@@ -311,23 +311,19 @@ class QpidSession:
             found.cancel()
             self._vhost.consumer_left(found.queue, found.name)
 
-    def _accept(self, command: c.MessageAccept) -> None:
-        self._settle(Settle, command.transfers)
-
-    def _reject(self, command: c.MessageReject) -> None:
-        self._settle(Reject, command.transfers)
-
     def _release(self, command: c.MessageRelease) -> None:
-        self._settle(Modify if command.set_redelivered else Release, command.transfers)
+        self._settle(Modify if command.set_redelivered else Release, command)
 
     def _acquire(self, command: c.MessageAcquire) -> Composite:
         return Acquired(SequenceSet())  # nobody browses, so what was sent is acquired already
 
     def _settle(
-        self, kind: type[Settle | Reject | Release | Modify], transfers: SequenceSet | None
+        self,
+        kind: type[Settle | Reject | Release | Modify],
+        command: c.MessageAccept | c.MessageReject | c.MessageRelease,
     ) -> None:
         """The receiver's word; on what is not held it has no effect, as in Qpid C++."""
-        for subscriber, numbers in self._held(transfers):
+        for subscriber, numbers in self._held(command.transfers):
             subscriber.settle(kind, numbers)
 
     def _held(self, transfers: SequenceSet | None) -> list[tuple[Subscriber, list[int]]]:

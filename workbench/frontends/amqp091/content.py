@@ -2,12 +2,13 @@
 
 A queue keeps a message as it was published. Only who takes it over the other protocol sees another
 form: properties become header, properties, application-properties and message annotations, and the
-other way round. What one form has no place for is lost: a table in a header, a footer, `to`.
+other way round. What one form has no place for is lost: a table in a header, a footer, `to`, a type
+that the other has not.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from decimal import Decimal
 from typing import Any
 from urllib.parse import quote, unquote
@@ -16,6 +17,7 @@ from uuid import UUID
 from msgspec.structs import replace
 
 from workbench.amqp091 import values as v091
+from workbench.amqp091.errors import LocalProtocolError
 from workbench.amqp091.methods import Properties
 from workbench.amqp10 import messaging as v1
 from workbench.amqp10.errors import DecodeError
@@ -212,30 +214,30 @@ def _from_amqp10(payload: bytes) -> tuple[Properties, bytes]:
             headers["timestamp_in_ms"] = v091.Long(value)
         elif name.startswith("x-") and not name.startswith(("x-opt-deaths", *INTERNAL)):
             headers[name] = _to_091(value)
-    headers |= {name: _to_091(value) for name, value in application.items() if _is_short(name)}
+    headers |= {name: _to_091(value) for name, value in application.items()}
     message_id = _message_id(properties.message_id, "x-message-id", headers)
     correlation_id = _message_id(properties.correlation_id, "x-correlation-id", headers)
-    mode = PERSISTENT if header.durable else 1
+    mode: Any = PERSISTENT if header.durable else 1
     if header.durable is None:
-        mode = annotations.get("x-basic-delivery-mode", PERSISTENT)
+        mode = _octet(annotations.get("x-basic-delivery-mode", PERSISTENT))
     created = properties.creation_time
     return (
         Properties(
-            content_type=properties.content_type,
-            content_encoding=properties.content_encoding,
-            headers=headers or None,
+            content_type=_short(properties.content_type),
+            content_encoding=_short(properties.content_encoding),
+            headers=_fitting(headers) or None,
             delivery_mode=mode,
             priority=header.priority
             if header.priority is not None
-            else annotations.get("x-basic-priority"),
+            else _octet(annotations.get("x-basic-priority")),
             correlation_id=correlation_id,
             reply_to=_reply_to(properties.reply_to),
             expiration=str(header.ttl)
             if header.ttl is not None
-            else annotations.get("x-basic-expiration"),
+            else _short(annotations.get("x-basic-expiration")),
             message_id=message_id,
-            timestamp=None if created is None else int(created) // 1000,
-            type=AMQP_1_0_TYPE if encoded else annotations.get("x-basic-type"),
+            timestamp=None if created is None else _seconds(created),
+            type=AMQP_1_0_TYPE if encoded else _short(annotations.get("x-basic-type")),
             user_id=_short(_text(properties.user_id)),
             app_id=_short(properties.group_id),
         ),
@@ -278,11 +280,35 @@ def _is_short(text: str) -> bool:
     return len(text.encode()) <= MOST_SHORT
 
 
-def _short(text: str | None) -> str | None:
-    return text if text is not None and _is_short(text) else None
+def _short(text: object) -> str | None:
+    return text if isinstance(text, str) and _is_short(text) else None
 
 
-_KINDS_091: dict[type, type] = {
+def _octet(number: object) -> int | None:
+    return number if isinstance(number, int) and 0 <= number <= UByte.MAXIMUM else None
+
+
+def _fitting(headers: dict[str, Any]) -> dict[str, Any]:
+    """Those headers that a table of AMQP 0-9-1 can hold: another one would end the consumer."""
+    if _fits(headers):
+        return headers
+    return {name: value for name, value in headers.items() if _fits({name: value})}
+
+
+def _fits(table: dict[str, Any]) -> bool:
+    try:
+        v091.write_table(table)
+    except LocalProtocolError:
+        return False
+    return True
+
+
+def _seconds(ms: int) -> int:
+    """Of a time before 1970 the low 64 bits, as `rabbit_binary_generator.erl` writes them."""
+    return (-(-ms // 1000) if ms < 0 else ms // 1000) % 2**64
+
+
+_KINDS_091: dict[type, Callable[[Any], Any]] = {
     Byte: v091.Byte,
     UByte: v091.UnsignedByte,
     Short: v091.Short,
@@ -290,7 +316,7 @@ _KINDS_091: dict[type, type] = {
     Int: int,
     UInt: v091.UnsignedInt,
     Long: v091.Long,
-    ULong: v091.Long,
+    ULong: lambda number: v091.Long(number - 2**64 if number >= 2**63 else number),
     Float32: v091.Float,
     Symbol: str,
 }
@@ -302,7 +328,7 @@ def _to_091(value: Any) -> Any:
     if kind is not None:
         return kind(value)
     if isinstance(value, Timestamp):
-        return v091.Timestamp(int(value) // 1000)
+        return v091.Timestamp(_seconds(value))
     if isinstance(value, bytes):
         return v091.LongString(value)
     if isinstance(value, UUID):
@@ -340,14 +366,14 @@ def _sections(message: Amqp091Message) -> bytes:
     headers = came.headers or {}
     # The name of an annotation is a symbol, which is ASCII.
     noted = [name for name in headers if name.startswith("x-") and name.isascii()]
-    annotations: dict[Any, Any] = {Symbol(name): _to_10(headers[name]) for name in noted}
+    annotations: dict[Any, Any] = {Symbol(name): to_10(headers[name]) for name in noted}
     if isinstance(headers.get(CC), list):
-        annotations[Symbol("x-cc")] = _to_10(headers[CC])
+        annotations[Symbol("x-cc")] = to_10(headers[CC])
     encoded = came.type == AMQP_1_0_TYPE
     if came.type is not None and not encoded:
         annotations[Symbol("x-basic-type")] = came.type
     application: dict[Any, Any] = {
-        name: _to_10(value)
+        name: to_10(value)
         for name, value in headers.items()
         if name not in noted and not isinstance(value, list | dict)
     }
@@ -365,8 +391,8 @@ def _sections(message: Amqp091Message) -> bytes:
         user_id=None if came.user_id is None else came.user_id.encode(),
         reply_to=None if came.reply_to is None else f"/queues/{quote(came.reply_to, safe='')}",
         correlation_id=_uuid(came.correlation_id),
-        content_type=came.content_type,
-        content_encoding=came.content_encoding,
+        content_type=_symbol(came.content_type),
+        content_encoding=_symbol(came.content_encoding),
         creation_time=None if came.timestamp is None else _timestamp(came.timestamp),
         group_id=came.app_id,
     )
@@ -377,6 +403,11 @@ def _sections(message: Amqp091Message) -> bytes:
     if not encoded:
         sections.append(v1.Data(message.payload))
     return v1.encode_message(sections) + (message.payload if encoded else b"")
+
+
+def _symbol(text: str | None) -> str | None:
+    """A text that is a symbol, too: one of ASCII alone."""
+    return text if text is None or text.isascii() else None
 
 
 def _uuid(text: str | None) -> str | UUID | None:
@@ -411,7 +442,7 @@ _KINDS_10: dict[type, type] = {
 }
 
 
-def _to_10(value: Any) -> Any:
+def to_10(value: Any) -> Any:
     """A value of AMQP 1.0 for one of a table; a decimal has no type there and goes as a text."""
     kind = _KINDS_10.get(type(value))
     if kind is not None:
@@ -425,9 +456,7 @@ def _to_10(value: Any) -> Any:
     if isinstance(value, bytes):
         return bytes(value)
     if isinstance(value, list):
-        return [_to_10(one) for one in value]
+        return [to_10(one) for one in value]
     if isinstance(value, dict):
-        return {
-            Symbol(name) if name.isascii() else name: _to_10(one) for name, one in value.items()
-        }
+        return {Symbol(name) if name.isascii() else name: to_10(one) for name, one in value.items()}
     return value

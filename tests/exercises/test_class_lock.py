@@ -138,6 +138,9 @@ def test_a_mistyped_code_locks_nothing(home):
     assert obstacle("01/granted-twice") is None
     with pytest.raises(ValueError, match="no section 40; it has 1 to"):
         section_code("01", 40)
+    for section in ("3", 1.0):
+        with pytest.raises(ValueError, match=f"no section {section!r}; it has 1 to"):
+            section_code("01", section)  # type: ignore[arg-type]
 
 
 def test_without_a_folder_the_lock_holds_in_this_kernel(monkeypatch):

@@ -20,6 +20,7 @@ from workbench.exercises.question import Belief, Prediction, Question, Solution
 from workbench.exercises.show_me import ShowMe
 from workbench.lessons.lesson_01 import predict
 from workbench.lessons.table import LESSONS, words_of
+from workbench.notebook import WrongValueError
 from workbench.scenarios import run
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
@@ -163,6 +164,15 @@ def test_a_poll_is_read_as_the_spreadsheet_of_any_country_writes_it(tmp_path, be
     for room in (by_name, by_button):
         assert [(one.answer, one.confidence) for one in room.heard.told] == [(5, SURE), (8, None)]
         assert room.heard.unread == []
+
+
+def test_a_poll_that_is_not_there_is_told_in_a_line(tmp_path):
+    """A slip in the file's name, and a folder in its place."""
+    predict.after_grant(run("credit"), link_credit=3)
+    with pytest.raises(WrongValueError, match=r"nowhere\.csv: No such file or directory$"):
+        classroom("01/after-grant", csv=tmp_path / "nowhere.csv")
+    with pytest.raises(WrongValueError, match=r": Is a directory$"):
+        classroom("01/after-grant", csv=tmp_path)
 
 
 def test_the_head_of_a_poll_is_no_answer_that_could_not_be_read():

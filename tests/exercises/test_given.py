@@ -1,20 +1,51 @@
 """Whoever gives a question, a check or another function something else is told what is wanted."""
 
 import inspect
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from importlib import import_module
 
 import pytest
 
 from tests.conftest import REPO
-from workbench import import_capture, order_lines, run, stage, try_sender
+from workbench import (
+    bar_chart,
+    brake_chart,
+    classroom,
+    credit_chart,
+    curve_chart,
+    export,
+    frozen_wire,
+    import_capture,
+    lattice_of,
+    lattices,
+    order_lines,
+    run,
+    scheduler,
+    stack,
+    stage,
+    time_chart,
+    try_sender,
+)
 from workbench.exercises.checks import Judge
-from workbench.exercises.given import ANYTHING, name_of, takes
+from workbench.exercises.mystery import Mystery
+from workbench.exercises.spark_answers import Answer
+from workbench.exercises.timeout import timed_get
 from workbench.languages import has
-from workbench.lessons import lesson_01, lesson_02, lesson_03, lesson_04, lesson_05, lesson_08
+from workbench.lessons import (
+    lesson_01,
+    lesson_02,
+    lesson_03,
+    lesson_04,
+    lesson_05,
+    lesson_07,
+    lesson_08,
+    lesson_10,
+    lesson_11,
+)
 from workbench.lessons.declare import Asked
 from workbench.lessons.table import LESSONS
-from workbench.notebook import GivenError
+from workbench.notebook import GivenError, PlainError
+from workbench.scenarios.given import ANYTHING, name_of, rows_of, takes
 from workbench.scenarios.run import Run
 
 
@@ -114,12 +145,46 @@ CREDIT = run("credit")
         (lambda: try_sender(print, grants=3), "grants: a list of whole numbers .* not int"),
         (lambda: order_lines(3), "lines: a list of texts .* not int"),
         (lambda: stage(CREDIT, acts=3), "acts=3: a list of names is wanted"),
+        (lambda: stack(3), "several: a picture, a question or another widget .* not int"),
+        (lambda: lesson_10.questions(CREDIT), "asked: a picture, a question .* not Run"),
+        (lambda: scheduler(["add"]), r"chosen: a list of levels.* not list\[str\]"),
+        (lambda: classroom(1), "question: a text .* not int"),
+        (lambda: classroom("01/after-grant", [3]), r"lines: a text .* not list\[int\]"),
+        (lambda: lesson_01.check.smallest_n(3, latency_us=1000, messages=9, hints="x"), "a whole"),
+        (lambda: lesson_07.sync_desk(3, 1), "caps: a list of whole numbers .* not int"),
+        (lambda: lesson_07.real_chart(3), "fsync_us: a list of whole numbers .* not int"),
+        (lambda: lesson_10.cannot_tell(skip="x"), "skip: a whole number .* not str"),
+        (lambda: lesson_10.big_trace("x"), "frames: a whole number .* not str"),
+        (lambda: lesson_10.archive_chart(8), "values: a list of whole numbers .* not int"),
+        (lambda: lesson_10.dip_table(3), "rates: what `spark.ask` gave .* not int"),
+        (lambda: lesson_10.drawn(3), "charts: a chart .* not int"),
+        (lambda: Answer(question="held", rows=[{}], path=REPO).row("1"), "number: a whole number"),
+        (lambda: Mystery(seed=1, level=1, run=CREDIT).compare(3), "other: what `mystery` gave"),
+        (lambda: lesson_11.fill(None, "q", "3"), "messages: a whole number .* not str"),
+        (lambda: frozen_wire("amqp://here"), "^what `serve` gave .* not str$"),
+        (lambda: credit_chart(3), "^a run or its rows .* not int$"),
+        (lambda: credit_chart("credit"), "^a run or its rows .* not str$"),
+        (lambda: brake_chart([3]), r"^a run or its rows .* not list\[int\]$"),
+        (lambda: bar_chart([1, 2]), "values: a table with a number for each name .* not list"),
+        (lambda: bar_chart({"a": None}), r"values: .* not dict\[str, NoneType\]$"),
+        (lambda: curve_chart({"a": [1, 2]}, across="x", up="y"), "curves: a table with a list of"),
+        (lambda: time_chart([1], end_us=9), "lines: a table with a list of .* not list"),
+        (lambda: time_chart(end_us="x"), "end_us: a whole number .* not str"),
+        (lambda: time_chart(end_us=9, stretches=[(1, 2)]), "stretches: a list of stretches"),
+        (lambda: time_chart(end_us=9, marks=[1]), "marks: a list of pairs"),
+        (lambda: lattices(grants=3), "grants: a list of whole numbers .* not int"),
+        (lambda: lattices(rules="set"), "rules: a list of texts .* not str"),
+        (lambda: lattice_of(3), "desk: a stage or a run .* not int"),
+        (lambda: lattice_of(stage(CREDIT.rows)), "desk: a stage or a run .* not StageWidget"),
+        (lambda: export(3, "never.html"), "^a run or its rows .* not int$"),
+        (lambda: timed_get(publish_at_us=1, preset="rmq"), "no preset 'rmq'; there are: spec"),
     ],
 )
 def test_an_argument_of_another_kind_is_named(call, words):
     """A number for a run, a text for a number and so on: a line says what is wanted."""
-    with pytest.raises((GivenError, ValueError), match=words):
+    with pytest.raises((GivenError, ValueError), match=words) as told:
         call()
+    assert isinstance(told.value, PlainError)  # in a notebook one line, not the way to it
 
 
 def test_a_stage_stands_for_its_run_and_a_capture_for_its_rows():
@@ -130,6 +195,11 @@ def test_a_stage_stands_for_its_run_and_a_capture_for_its_rows():
     capture = import_capture(REPO / "data" / "captures" / "rmq43_b_consumer_credit.pcapng")
     first = lesson_01.predict.rabbit_flows(capture)
     assert str(first) == str(lesson_01.predict.rabbit_flows(capture.rows))
+    assert str(first) == str(lesson_01.predict.rabbit_flows(stage(capture.rows)))
+    assert rows_of(stage(capture.rows)) is capture.rows
+    for chart in (credit_chart, brake_chart):
+        assert repr(chart(stage(CREDIT, chart=True))) == repr(chart(CREDIT))
+    assert repr(lattice_of(stage(run("race")))) == repr(lattice_of(run("race")))
 
 
 def test_each_of_several_arguments_is_looked_at():
@@ -144,3 +214,17 @@ def test_each_of_several_arguments_is_looked_at():
         several(CREDIT, 3)
     with pytest.raises(GivenError, match=r"^numbers: .* not float$"):
         several(two=2.5)
+
+
+def test_a_whole_number_is_a_number_and_a_pair_may_be_a_list():
+    """And what gives each thing once is not used up by looking at it."""
+
+    @takes
+    def numbers(values: Mapping[str, float], points: Iterable[tuple[int, float]]) -> list[object]:
+        return [*values.values(), *points]
+
+    assert numbers({"a": 1, "b": 2.5}, ([n, n] for n in (3,))) == [1, 2.5, [3, 3]]
+    with pytest.raises(GivenError, match=r"^values: a table with a number .* dict\[str, bool\]$"):
+        numbers({"a": True}, [])
+    with pytest.raises(GivenError, match=r"^points: a list of pairs .* not list\[tuple\]$"):
+        numbers({}, [(1, 2, 3)])

@@ -3,12 +3,12 @@
 import pytest
 
 from workbench.exercises.checks import checks, not_yet, told
-from workbench.exercises.given import run_of
 from workbench.exercises.predict import PredictionView
 from workbench.exercises.progress import CONFIDENCES, GUESS, SURE, THINK, Progress
 from workbench.exercises.question import AnswerError, Prediction, Question, Solution
 from workbench.lessons import lesson_01
 from workbench.scenarios import run
+from workbench.scenarios.given import run_of
 from workbench.scenarios.run import step_of
 
 SOLUTION = Solution(answer=7, reason="Seven came.")

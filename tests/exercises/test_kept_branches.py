@@ -7,12 +7,12 @@ import pytest
 
 from workbench import run
 from workbench.exercises import kept_branches
-from workbench.exercises.given import run_of
 from workbench.exercises.kept_branches import BranchFile, Keeper
 from workbench.exercises.lesson_pages import ResetView
 from workbench.exercises.progress import Progress
 from workbench.lessons.table import lesson_numbered
 from workbench.scenarios.branches import grown
+from workbench.scenarios.given import run_of
 from workbench.views.stage_widget import StageWidget
 
 NAME = "01_credit/desk/x"

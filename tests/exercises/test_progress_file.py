@@ -131,6 +131,19 @@ def test_a_log_is_bounded():
 # -- files
 
 
+def test_a_saved_log_is_put_in_order_once(monkeypatch):
+    """Once for each answer, ten thousand of them take half a minute."""
+    made = [
+        Record(id=f"{n:04}", order=n + 1, lesson="01", question="a", answer=str(n), right=True)
+        for n in range(50)
+    ]
+    log, merged, merge = Progress(), [], Lines.merge
+    monkeypatch.setattr(Lines, "merge", lambda *both: [merged.append(1), merge(*both)][1])
+    assert log.put_back([*made, *made]) == 50
+    assert len(merged) == 1
+    assert log.records == made
+
+
 def test_a_restart_loses_nothing(file):
     """Each answer is in the file at once; a new kernel has them without being asked."""
     first = kernel(file)

@@ -18,6 +18,7 @@ from workbench.exercises.question import (
     Stage,
     judge,
 )
+from workbench.lessons.lesson_01 import predict
 from workbench.scenarios import run
 from workbench.views.stage_widget import StageWidget
 
@@ -416,3 +417,15 @@ def test_a_page_without_a_kernel_keeps_question_and_verdict_as_text():
     data = bundle[0] if isinstance(bundle, tuple) else bundle
     assert "application/vnd.jupyter.widget-view+json" in data
     assert data["text/plain"].splitlines() == ["Predict: How many come?", "Choices: this; that"]
+
+
+def test_what_a_run_cannot_do_is_told_where_the_answer_would_stand():
+    """A number that somebody changed in the cell: Compare says what is wrong with it."""
+    view = PredictionView(
+        Prediction(predict.after_grant.question(run("credit"), link_credit=-3)), Progress()
+    )
+    view.field.value = "0"
+    view.commit.click()
+    view.compare.click()
+    assert "link_credit is -3; legal: 0 to 4294967295 messages" in view.line.value
+    assert view.prediction.verdict is None

@@ -3,8 +3,8 @@
 import pytest
 
 from workbench import open_code, share_code
-from workbench.exercises.given import run_of
 from workbench.scenarios import run
+from workbench.scenarios.given import run_of
 from workbench.trace.share import ShareCodeError
 from workbench.views.stage_widget import StageWidget
 
@@ -100,3 +100,5 @@ def test_only_a_run_or_a_stage_has_a_code():
     """A lesson's slip of the finger."""
     with pytest.raises(TypeError, match="a run or a stage is wanted here, not str"):
         share_code("credit")
+    with pytest.raises(TypeError, match="a run or a stage is wanted here, not list"):
+        share_code(StageWidget(run("credit").rows))

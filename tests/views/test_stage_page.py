@@ -11,7 +11,9 @@ import re
 
 import pytest
 
+from workbench import stack, stage
 from workbench.scenarios import run
+from workbench.views.chart_box import ChartedStage
 from workbench.views.scene import scene
 from workbench.views.stage_page import export, stage_page, telling_step
 from workbench.views.static_html import asset
@@ -31,6 +33,17 @@ def test_the_page_holds_its_scene_and_is_called_by_what_it_is(granted, tmp_path)
     assert "src=" not in text.partition("<script")[0]
     assert set(re.findall(r'https?://[^"\s)]+', text)) <= {"http://www.w3.org/2000/svg"}
     assert "import " not in re.sub(r"//.*|/\*.*?\*/", "", asset("stage.js"))
+
+
+def test_a_stage_is_written_with_its_branches(granted, tmp_path):
+    """What somebody has made on it is on the page, with a chart above it or without."""
+    desk = stage(granted)
+    desk.branches.act(granted.start_seq, "publish", count=1)
+    for shown in (desk, ChartedStage(desk), stack(desk).children[0]):
+        text = export(shown, tmp_path / "desk.html").read_text("utf-8")
+        stored = re.search(r'id="scene">([^<]*)<', text)[1]
+        found = json.loads(gzip.decompress(base64.b64decode(stored)))
+        assert len(found["branches"]) == len(desk.branches.runs) == 2
 
 
 def test_a_page_runs_only_the_script_it_came_with(granted):

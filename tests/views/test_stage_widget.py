@@ -237,6 +237,17 @@ def test_an_act_that_brings_a_link_sends_the_whole_scene():
     assert (widget.scene != before) is not bool(sent)
 
 
+def test_a_chart_stands_above_recorded_rows_too():
+    """A capture has rows and no run; a server to which nobody has come yet has none."""
+    played = run("credit").then("grant", link_credit=3)
+    desk = stage(played.rows, at=played.last, chart=True)
+    cursor = desk.chart.figure.select_one({"name": "cursor"})
+    assert cursor.location == played.rows[-1].t_us / 1000
+    desk.stage.cursor = 0
+    assert cursor.location == 0
+    assert "nothing has happened" in repr(stage([], chart=True)).lower()
+
+
 def test_a_stage_leaves_a_still_behind(racing):
     """A page without a kernel shows the step as text."""
     bundle = racing._repr_mimebundle_()

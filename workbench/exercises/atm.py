@@ -16,10 +16,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from workbench.scenarios.given import rows_of
 from workbench.trace.schema import RECEIVED, SENT
 
 from . import measure
-from .given import rows_of
 from .table import Table, Tabled, say, table_of
 
 
@@ -149,6 +149,3 @@ def atm_counters(trace: Any, link: str | None = None) -> Balances:
                 )
             )
     return Balances(balances)
-
-
-__all__ = ["Balance", "Balances", "atm_counters"]

@@ -12,11 +12,11 @@ from typing import Any
 
 from workbench.notebook import WrongValueError
 from workbench.presets import Preset
+from workbench.scenarios.given import rows_of, takes
 from workbench.scenarios.run import Run, run
 from workbench.trace.schema import CLIENT, OBSERVED, Row
 
 from . import measure
-from .given import rows_of, takes
 from .readers import FAULTY, Reader
 from .table import Table, Tabled, say, table_of
 

@@ -19,7 +19,8 @@ from math import inf
 from typing import Any
 from weakref import WeakKeyDictionary
 
-from .given import run_of
+from workbench.scenarios.given import not_wanted, run_of
+
 from .progress import Progress, progress, shortened
 from .question import Verdict, say
 
@@ -52,7 +53,10 @@ def checks(
             if scenarios and (wrong := _other_desk(args, scenarios)):
                 return not_yet(wrong)
             verdict = judge(*args, **kwargs)
-            wanted = max(0, min(int(hints), len(ladder)))
+            try:
+                wanted = max(0, min(int(hints), len(ladder)))
+            except (TypeError, ValueError):
+                raise not_wanted(int, hints) from None
             shown = tuple(
                 hint if isinstance(hint, str) else hint(*args, **kwargs) for hint in ladder[:wanted]
             )

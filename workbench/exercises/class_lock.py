@@ -54,10 +54,9 @@ def section_code(lesson: str, section: int = 0) -> str:
     """
     number = int(lesson_numbered(lesson).number)
     there = [one.number for one in sections_of(lesson)]
-    if section not in there:
-        raise WrongValueError(
-            say("class-no-section", lesson=lesson, section=section, last=there[-1])
-        )
+    if not isinstance(section, int) or section not in there:
+        told = {"lesson": lesson, "section": repr(section), "last": there[-1]}
+        raise WrongValueError(say("class-no-section", **told))
     bits = number << 5 | section
     return grouped(spelled(bits << _CHECK | _check(bits), LENGTH))
 

@@ -13,6 +13,7 @@ import ipywidgets as widgets
 
 from workbench.languages import declared
 from workbench.notebook import WrongValueError
+from workbench.scenarios.given import takes
 from workbench.views.charts import bar_chart
 from workbench.views.controls import status
 from workbench.views.stage_widget import StageWidget
@@ -231,6 +232,7 @@ def _label(bar: Bar) -> str:
     return f"✔ {bar.answer}" if bar.answer and bar.belief is None else bar.name
 
 
+@takes
 def classroom(question: str, lines: str | Iterable[str] = (), *, csv: str | Path = "") -> Classroom:
     """What a room says to a question, from the codes that its learners got when they committed.
 
@@ -241,12 +243,15 @@ def classroom(question: str, lines: str | Iterable[str] = (), *, csv: str | Path
         csv: the file of a poll: codes in any column, or answers in one that is called `answer`.
 
     Raises:
-        WrongValueError: if there is no such lesson or question; the text lists what there is.
-        OSError: if the file cannot be read.
+        WrongValueError: if there is no such lesson or question; the text lists what there is. Or if
+            the file cannot be read.
     """
     view = Classroom(_asked(question))
     if csv:
-        view.read_poll(Path(csv).read_bytes())
+        try:
+            view.read_poll(Path(csv).read_bytes())
+        except OSError as error:
+            raise WrongValueError(say("room.no-file", file=csv, why=error.strerror)) from None
     elif lines:
         view.read(lines.splitlines() if isinstance(lines, str) else lines)
     return view
@@ -265,4 +270,4 @@ def _asked(name: str) -> Question:
     return asked[name]
 
 
-__all__ = ["Bar", "Classroom", "bars_of", "classroom"]
+__all__ = ["Classroom", "bars_of", "classroom"]

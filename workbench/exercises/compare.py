@@ -9,11 +9,11 @@ from typing import Any
 
 from workbench.presets import Preset
 from workbench.scenarios.credit import ARTICLE, MANUAL, POLICIES
+from workbench.scenarios.given import takes
 from workbench.scenarios.run import Run, run
 from workbench.trace.brakes import LINK_CREDIT
 
 from . import measure
-from .given import takes
 from .table import Table, Tabled, say, table_of
 
 RULES = tuple(policy for policy in POLICIES if policy not in (MANUAL, ARTICLE))

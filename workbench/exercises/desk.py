@@ -10,12 +10,12 @@ import ipywidgets as widgets
 
 from workbench.notebook import WrongValueError
 from workbench.scenarios.branches import Branches
+from workbench.scenarios.given import not_wanted, takes
 from workbench.trace.schema import Row
 from workbench.views import share_view
 from workbench.views.stage_widget import StageWidget
 from workbench.views.stills import Still
 
-from .given import not_wanted
 from .kept_branches import keep
 from .question import say
 
@@ -78,7 +78,8 @@ class Stack(Still, widgets.VBox):
         return "\n\n".join(map(repr, self.children))
 
 
-def stack(*several: Any) -> Stack:
+@takes
+def stack(*several: widgets.Widget) -> Stack:
     """Questions and the picture that they are about, in one cell."""
     return Stack(several, layout={"grid_gap": "8px"})
 

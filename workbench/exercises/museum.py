@@ -490,9 +490,7 @@ def museum() -> Museum:
 __all__ = [
     "PIECES",
     "Museum",
-    "Piece",
     "PieceView",
-    "Played",
     "museum",
     "piece",
     "words",

@@ -17,6 +17,7 @@ from typing import Any
 from workbench.folds.compare import compare
 from workbench.folds.stalls import stalls
 from workbench.scenarios.declare import ParameterError
+from workbench.scenarios.given import takes
 from workbench.scenarios.office import BILLS, DEPOT, MAIL, ORDERS, PARCELS, STOCK, office
 from workbench.scenarios.run import Run, run
 from workbench.trace import files
@@ -223,6 +224,7 @@ class Mystery(Tabled):
         """What was made of it: a question, `compare` and a check ask for the same run."""
         return {}
 
+    @takes
     def compare(self, other: Mystery) -> Table:
         """Each measure of `compare`, of the held application's connection, before and after."""
         before, after = self.finding, other.finding

@@ -13,11 +13,11 @@ from typing import Any
 import ipywidgets as widgets
 
 from workbench import serial
+from workbench.scenarios.given import takes
 from workbench.views.controls import named
 from workbench.views.lattice_view import WITHIN, button
 from workbench.views.stills import Still
 
-from .given import takes
 from .own_sender import TrialView
 from .progress import Progress, progress
 from .trial import OnFlow, Trial, say

@@ -8,12 +8,12 @@ from typing import Any
 
 import ipywidgets as widgets
 
+from workbench.scenarios.given import takes
 from workbench.views.controls import status
 from workbench.views.lattice_desk import LatticeDesk
 from workbench.views.lattice_view import button
 from workbench.views.stills import Still
 
-from .given import takes
 from .trial import OnFlow, Trial, say
 
 _COLUMN = {"padding": "0 0 0 14px"}
@@ -119,4 +119,4 @@ def try_sender(
     )
 
 
-__all__ = ["OnFlow", "Trial", "TrialView", "try_sender"]
+__all__ = ["TrialView", "try_sender"]

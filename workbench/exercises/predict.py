@@ -12,6 +12,7 @@ from typing import Any
 import ipywidgets as widgets
 
 from workbench.languages import on_page, words
+from workbench.scenarios.given import takes
 from workbench.trace.schema import Row
 from workbench.views.controls import named, on_enter
 from workbench.views.looked import looked
@@ -270,12 +271,13 @@ class Questions(Still, widgets.Tab):
 
     def __init__(self, *asked: widgets.Widget) -> None:
         titles = tuple(say("question", number=n) for n, _ in enumerate(asked, start=1))
-        super().__init__(children=asked, titles=titles, selected_index=0)
+        super().__init__(children=asked, titles=titles, selected_index=0 if asked else None)
 
     def __repr__(self) -> str:
         return "\n\n".join(map(repr, self.children))
 
 
+@takes
 def questions(*asked: widgets.Widget) -> Questions:
     """Ask several questions in one place, one at a time."""
     return Questions(*asked)

@@ -33,9 +33,8 @@ def present(lesson: str, section: int = 1) -> Presentation:
     slides = [slide for one in walked(lesson) for slide in _slides(one)]
     there = sorted({slide.number for slide in slides})
     if section not in there:
-        raise WrongValueError(
-            say("no-section", lesson=lesson, section=section, there=", ".join(map(str, there)))
-        )
+        told = {"lesson": lesson, "section": repr(section), "there": ", ".join(map(str, there))}
+        raise WrongValueError(say("no-section", **told))
     return Presentation(
         number=lesson, title=about.title, minutes=about.minutes, slides=slides, opens=section
     )

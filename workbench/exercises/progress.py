@@ -324,11 +324,13 @@ class Progress:
         before = len(self.records)
 
         def add() -> None:
+            found: dict[str, Record] = {}
             for record in records:
                 name = record.id
                 while name in self._lines.forgotten:
                     name += "+"
-                self._lines.merge(Lines({name: replace(record, id=name)}))
+                found.setdefault(name, replace(record, id=name))
+            self._lines.merge(Lines(found))  # once: each merging puts all in order
 
         self._keep(add)
         return len(self.records) - before
@@ -531,7 +533,6 @@ __all__ = [
     "GUESS",
     "SURE",
     "THINK",
-    "Entry",
     "Progress",
     "ProgressError",
     "Record",

@@ -289,7 +289,7 @@ class Prediction:
             return Verdict(right=None, text=say("commit-first"))
         try:
             solution = self.question.solve()
-        except NotYetError as error:
+        except (NotYetError, PlainError) as error:  # or the run cannot do what the question says
             return Verdict(right=None, text=str(error))
         if "look" in STAGES[self.stage]:
             seen = solution.seen

@@ -9,6 +9,7 @@ import ipywidgets as widgets
 
 from workbench.notebook import WrongValueError
 from workbench.scenarios.confirming import PIPELINED, Confirmed, publish_for
+from workbench.scenarios.given import takes
 from workbench.views.charts import curve_chart
 from workbench.views.stills import Still
 
@@ -116,6 +117,7 @@ class SyncDesk(Still, widgets.VBox):
         return f"{say('syncs.now', ms=self.slider.value)}\n{self.table}"
 
 
+@takes
 def sync_desk(caps: Sequence[int], fsync_ms: int) -> SyncDesk:
     """A slider over the fsync time.
 

@@ -15,6 +15,7 @@ from functools import cache
 from typing import Any
 
 from workbench import presets
+from workbench.scenarios.given import takes
 from workbench.scenarios.run import run
 from workbench.scenarios.streaming import stream
 from workbench.scenarios.two_senders import CLASSIC, QUORUM, counted
@@ -110,6 +111,7 @@ def with_processor(fsync_us: int) -> tuple[float, float]:
     return found[QUORUM], found[CLASSIC]
 
 
+@takes
 def real_chart(fsync_us: Sequence[int]) -> Any:
     """The model's curves over these fsync times and its own points, and the measured points."""
     times = sorted({*fsync_us, *(one.fsync_us for one in MEASURED)})

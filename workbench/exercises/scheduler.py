@@ -12,6 +12,7 @@ from typing import Any
 import ipywidgets as widgets
 
 from workbench.scenarios.branches import Branches
+from workbench.scenarios.given import takes
 from workbench.scenarios.link_model import MOVES
 from workbench.scenarios.race import ACT_OF_MOVE
 from workbench.scenarios.schedules import play_model
@@ -21,7 +22,7 @@ from workbench.views.lattice_view import WITHIN, button
 from workbench.views.stage_widget import StageWidget
 from workbench.views.stills import Still
 
-from .game import CANNOT, Game
+from .game import Game
 from .levels import Level, levels, say
 from .progress import Progress, progress
 
@@ -157,13 +158,14 @@ class Scheduler(Still, widgets.VBox):
         return str(self.game)
 
 
+@takes
 def scheduler(chosen: Sequence[Level] | None = None) -> Scheduler:
     """The game.
 
     Args:
-        chosen: levels; all of them if None.
+        chosen: levels; all of them if there are none.
     """
-    return Scheduler(levels() if chosen is None else chosen)
+    return Scheduler(chosen or levels())
 
 
-__all__ = ["CANNOT", "Game", "Scheduler", "scheduler"]
+__all__ = ["Game", "Scheduler", "scheduler"]

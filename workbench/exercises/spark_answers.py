@@ -17,6 +17,7 @@ from typing import Any
 
 from workbench.languages import phrase
 from workbench.notebook import PlainError
+from workbench.scenarios.given import takes
 
 from .measure import milliseconds
 from .table import Table, table_of
@@ -93,6 +94,7 @@ class Answer:
             raise NoRowError(say("sums", question=self.question))
         return opened(self.path, row, around=around)
 
+    @takes
     def row(self, number: int) -> Mapping[str, Any]:
         """A row, by its number in the table.
 

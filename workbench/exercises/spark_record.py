@@ -18,8 +18,6 @@ from .spark_answers import RECORDED
 from .spark_desk import QUESTIONS, SparkDesk
 from .spark_traces import captured_rows, folder, plan
 
-__all__ = ["answers", "main"]
-
 CAPTURED = ("stalls", "brakes")
 """What the lesson asks of the captures."""
 

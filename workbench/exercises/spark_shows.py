@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from functools import cache
 from typing import Any
 
+from workbench.scenarios.given import takes
 from workbench.scenarios.run import run
 from workbench.trace.schema import CLIENT
-from workbench.views.charts import curve_chart, points
+from workbench.views.charts import Chart, curve_chart, points
 from workbench.views.trace_charts import Dip, dips, held_chart, rate_chart
 
 from . import measure
@@ -23,11 +24,13 @@ ARCHIVE_BROKER = "rmq4.3"
 BATCH, HALF = "batch-then-wait", "top-up-at-half"
 
 
+@takes
 def rate_over_time(rates: Answer) -> Any:
     """Throughput of the whole trace; dips have letters."""
     return rate_chart([(row["window_start_us"], row["messages"]) for row in rates.rows])
 
 
+@takes
 def held_over_time(held: Answer, rates: Answer) -> Any:
     """How many links each brake held, over the same time as the throughput."""
     end_us = rates.rows[-1]["window_start_us"] + WINDOW_US
@@ -39,6 +42,7 @@ def dips_of(rates: Answer) -> list[Dip]:
     return dips([(row["window_start_us"], row["messages"]) for row in rates.rows])
 
 
+@takes
 def dip_table(rates: Answer) -> Table:
     """The dips in words, for whom the chart is no help."""
     return table_of(
@@ -56,7 +60,8 @@ def dip_table(rates: Answer) -> Table:
     )
 
 
-def drawn(*charts: Any) -> int:
+@takes
+def drawn(*charts: Chart) -> int:
     """How many points these charts have in all."""
     return sum(points(chart) for chart in charts)
 
@@ -81,6 +86,7 @@ def archive_rate(rule: str, link_credit: int) -> float:
     return taken / (last.t_us - first.t_us) * MICROSECONDS
 
 
+@takes
 def archive_chart(values: Sequence[int]) -> Any:
     """Messages a second over the archive's link, by its receiver's credit and rule."""
     return curve_chart(

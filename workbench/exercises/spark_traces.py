@@ -17,6 +17,7 @@ from workbench.aside import aside_until_exit
 from workbench.capture.importer import import_capture
 from workbench.notebook import WrongValueError
 from workbench.scenarios.big_trace import episodes
+from workbench.scenarios.given import takes
 from workbench.scenarios.shift import Plan, shift_parts, shop_names
 from workbench.trace import files
 from workbench.trace.copies import Part, write_copies
@@ -102,6 +103,7 @@ def real_captures() -> LessonTrace:
     )
 
 
+@takes
 def cannot_tell(capture: str = PUBLISHERS, *, skip: int = 0) -> UnknownReport:
     """What one of the captures cannot tell.
 
@@ -153,6 +155,7 @@ def plan() -> Plan:
     return Plan()
 
 
+@takes
 def big_trace(frames: int | None = None) -> LessonTrace:
     """The large trace; it is played and written now, and a bar tells how far that is.
 

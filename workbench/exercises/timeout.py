@@ -7,15 +7,14 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from workbench import presets
 from workbench.peers.getter import Ending
 from workbench.presets import Preset
 from workbench.scenarios.asking import GET_WITH_TIMEOUT, gets_of
-from workbench.scenarios.run import Run, run
+from workbench.scenarios.given import takes
+from workbench.scenarios.run import Run, preset_of, run
 from workbench.trace.schema import BROKER, CLIENT, RECEIVED
 
 from . import measure
-from .given import takes
 from .table import say
 
 
@@ -155,7 +154,7 @@ def timed_get(
     """
     return TimedGet(
         publish_at_us=publish_at_us,
-        preset=presets.get(preset) if isinstance(preset, str) else preset,
+        preset=preset_of(preset),
         timeouts_us=timeouts_us,
         latencies_us=latencies_us,
         most_us=most_us,

@@ -18,7 +18,7 @@ from typing import Any
 
 from workbench.notebook import PlainError
 
-from .telling import MINUS, FactError, Piece, capital, count, digits, found, on_page, told
+from .telling import MINUS, FactError, Piece, capital, digits, found, on_page, told
 
 HERE = Path(__file__).resolve().parent
 ENGLISH = "en"
@@ -150,7 +150,6 @@ __all__ = [
     "LanguageError",
     "Piece",
     "capital",
-    "count",
     "declared",
     "digits",
     "has",

@@ -44,8 +44,9 @@ A check is a table below `check` and a function that finds which of its texts ho
         ...
         return case("too-large" if largest > most else "right", largest=largest)
 
-The texts below `unclear` say why there is nothing to judge, and those below `hint` are hints that a
-function works out. All of them may name the check's arguments as well.
+The texts below `unclear` say why there is nothing to judge. One of them holds of every check whose
+argument is still the `...` that stands in the notebook: its function is not asked then. Those below
+`hint` are hints that a function works out. All of them may name the check's arguments as well.
 """
 
 from __future__ import annotations
@@ -66,8 +67,6 @@ from workbench.exercises.checks import (
     not_yet,
 )
 from workbench.exercises.checks import told as judged
-from workbench.exercises.given import given as taken
-from workbench.exercises.given import run_of
 from workbench.exercises.predict import PredictionView
 from workbench.exercises.question import (
     Answer,
@@ -84,6 +83,8 @@ from workbench.languages.telling import found
 from workbench.presets import UINT_MAX
 from workbench.scenarios.beliefs import SHOWN
 from workbench.scenarios.beside import Bars, Beside, InStep, Measured, Value
+from workbench.scenarios.given import given as taken
+from workbench.scenarios.given import run_of
 from workbench.scenarios.run import Run
 from workbench.trace.schema import Row
 
@@ -406,8 +407,12 @@ class Declared:
                 bound = taken(find, args, kwargs)
                 named = bound.arguments
                 first = next(iter(named.values()))
-                early = acted and is_untouched(first)
-                found = case("untouched") if early else find(*bound.args, **bound.kwargs)
+                if acted and is_untouched(first):
+                    found: Case | tuple[Case, ...] = case("untouched")
+                elif any(one is ... for one in named.values()):
+                    found = case("unanswered")
+                else:
+                    found = find(*bound.args, **bound.kwargs)
                 cases = (found,) if isinstance(found, Case) else found
                 about = cases[0].about
                 if about is None:

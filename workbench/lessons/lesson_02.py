@@ -11,7 +11,6 @@ from typing import Any
 from workbench.exercises import measure
 from workbench.exercises.atm import atm_counters
 from workbench.exercises.audit import audit, audit_starts, audited_run
-from workbench.exercises.given import rows_of, run_of, takes
 from workbench.exercises.levels import BOUNDS, levels
 from workbench.exercises.order_lines import on_flow_lines
 from workbench.exercises.readers import source_of
@@ -22,6 +21,7 @@ from workbench.notebook import WrongValueError
 from workbench.presets import UINT_MAX
 from workbench.scenarios import beliefs
 from workbench.scenarios.beside import Measured, decided, followed
+from workbench.scenarios.given import rows_of, run_of, takes
 from workbench.scenarios.link_model import (
     FLOW_ARRIVES,
     SEND_FLOW,

@@ -7,30 +7,23 @@ from typing import Any
 
 from workbench.exercises import measure
 from workbench.exercises.checks import is_whole
-from workbench.exercises.given import run_of, takes
 from workbench.exercises.measure import number_in
 from workbench.exercises.table import Table, table_of
 from workbench.presets import Preset
 from workbench.scenarios.beside import counted, decided
+from workbench.scenarios.given import run_of, takes
 from workbench.scenarios.publishers import QUEUES
 from workbench.scenarios.run import Run, run
-from workbench.trace import brakes
 from workbench.trace.braking import held_by, links_of
 from workbench.trace.schema import BROKER, CLIENT, OBSERVED, RECEIVED, SENT, Row
+from workbench.views.scene_valves import VALVES
 
 from .declare import FORMS, Case, Declared, Facts, Found, case, facts
 from .neighbours import beside_slow_target
 
 FIRST = QUEUES[0]
 PRESET = "rmq4.3"  # whose broker the lesson is about
-# What may hold an AMQP 1.0 sender that has a message.
-BRAKES = (
-    brakes.UNCONFIRMED,
-    brakes.LINK_CREDIT,
-    brakes.ALARM,
-    brakes.SESSION_WINDOW,
-    brakes.TCP,
-)
+BRAKES = VALVES  # what may hold an AMQP 1.0 sender that has a message
 
 lesson = Declared("05")
 predict, check, say = lesson.predict, lesson.check, lesson.say
@@ -326,8 +319,6 @@ def largest_credit(answer: Any, *, limit: int, publish: int, preset: Preset | st
         publish: how many the application wants to send.
         preset: whose rules.
     """
-    if answer is ...:
-        return case("unanswered")
     if not is_whole(answer):
         return case("no-credit")
     took, more = (
@@ -347,8 +338,6 @@ def longest_brake(answer: Any, played: Run) -> Case:
         answer: a brake's name; `...` if there is none yet.
         played: the run.
     """
-    if answer is ...:
-        return case("unanswered")
     if answer not in BRAKES:
         return case("no-brake", given=repr(answer), brakes=", ".join(BRAKES))
     total = measure.stalls_us(played, FIRST)

@@ -7,7 +7,6 @@ from functools import cache
 from typing import Any
 
 from workbench.exercises import measure
-from workbench.exercises.given import run_of, takes
 from workbench.exercises.shared_socket import SharedSocket
 from workbench.exercises.table import Table, table_of
 from workbench.peers import Client091, Consumer091
@@ -16,6 +15,7 @@ from workbench.presets import get as preset_named
 from workbench.scenarios import handover, handover_091, one_sender_one_receiver, two_senders
 from workbench.scenarios.beside import Measured, counted, decided
 from workbench.scenarios.chain import CONSUMER, QUEUES, STORE, twin
+from workbench.scenarios.given import run_of, takes
 from workbench.scenarios.handover import CANCEL
 from workbench.scenarios.handover_091 import CLOSE
 from workbench.scenarios.run import Run, run

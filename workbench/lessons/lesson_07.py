@@ -10,7 +10,6 @@ from typing import Any
 from workbench import presets
 from workbench.exercises import measure
 from workbench.exercises.checks import is_whole
-from workbench.exercises.given import run_of, takes
 from workbench.exercises.measure import about, link_rate, stalls_us
 from workbench.exercises.predict import questions
 from workbench.exercises.quorum_desk import pipelined, sync_desk
@@ -24,6 +23,7 @@ from workbench.scenarios.confirming import (
     Confirmed,
     publish_for,
 )
+from workbench.scenarios.given import run_of, takes
 from workbench.scenarios.hanging_disk import beside_a_hanging_disk
 from workbench.scenarios.run import Run, run
 from workbench.trace.replicas import (
@@ -555,8 +555,6 @@ def smallest_cap(answer: Any, *, rate: int, fsync_us: int) -> Case:
         rate: messages a second.
         fsync_us: time of an fsync.
     """
-    if answer is ...:
-        return case("unanswered")
     if not is_whole(answer):
         return case("no-cap")
     if answer > rate:
@@ -576,8 +574,6 @@ def decides(answer: Any, played: Run) -> Case:
         answer: a node's name; `...` if there is none yet.
         played: the run.
     """
-    if answer is ...:
-        return case("unanswered")
     story = Replicas(run_of(played).rows)
     if answer not in tuple(story.nodes):  # a list, too, is no node
         return case("no-node", given=repr(answer), nodes=", ".join(story.nodes))

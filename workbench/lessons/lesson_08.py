@@ -10,7 +10,6 @@ from workbench import presets
 from workbench.broker.queue_process import MESSAGE_OCTETS
 from workbench.exercises import measure
 from workbench.exercises.checks import is_whole
-from workbench.exercises.given import run_of, takes
 from workbench.exercises.measure import MICROSECONDS
 from workbench.exercises.predict import questions
 from workbench.exercises.table import Table, Tabled, Tables, table_of, tables
@@ -19,6 +18,7 @@ from workbench.scenarios.beside import Measured, counted, decided
 from workbench.scenarios.brakes_history import DIES, first_alarm, outcome
 from workbench.scenarios.chain import QUEUES
 from workbench.scenarios.emergency_brake import HEEDLESS, SILENT, memory_of
+from workbench.scenarios.given import run_of, takes
 from workbench.scenarios.memory import BOTH, GROWING, LATER, OTHER, PUBLISHER
 from workbench.scenarios.mirrors import QUEUE
 from workbench.scenarios.overload import CUT_OFF, DISCARD, OPERATOR, THROTTLE
@@ -476,8 +476,6 @@ def passes(answer: Any, *, messages: int, target: int, message_bytes: int) -> Ca
         target: how many may be there.
         message_bytes: of each.
     """
-    if answer is ...:
-        return case("unanswered")
     if not is_whole(answer, most=messages):
         return case("no-credit")
     given = {"messages": messages, "target": target, "message_bytes": message_bytes}
@@ -551,8 +549,6 @@ def burst_credit(answer: Any, *, publish: int, service_us: int) -> Case:
         service_us: what the queue needs for each.
     """
     step, usual = _default_credit()
-    if answer is ...:
-        return case("unanswered")
     if not is_whole(answer, most=publish) or answer % step:
         return case("no-credit", step=step)
     more = _more(answer)

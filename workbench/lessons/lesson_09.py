@@ -8,10 +8,10 @@ from typing import Any
 
 from workbench.exercises import measure
 from workbench.exercises.checks import is_whole
-from workbench.exercises.given import takes
 from workbench.exercises.predict import questions
-from workbench.exercises.table import Table, table_of, tables
+from workbench.exercises.table import Table, table_of
 from workbench.scenarios.beside import Measured, counted, decided
+from workbench.scenarios.given import takes
 from workbench.scenarios.qpid import CONNECTIONS, PRODUCERS, QUEUES
 from workbench.scenarios.run import Run, run
 from workbench.scenarios.two_faces import FACES, Face, faces
@@ -31,7 +31,6 @@ __all__ = [
     "overloads_table",
     "predict",
     "questions",
-    "tables",
     "together",
     "windows_table",
 ]
@@ -85,12 +84,17 @@ def _exception(rows: Sequence[Row]) -> Row | None:
     return found[0] if found else None
 
 
-def blocked(played: Run, connection: str = WIRE) -> bool:
-    """Whether a producer is blocked by its window at the end of a run."""
-    braking = PublishingBraking(connection)
+def _brake(played: Run) -> str:
+    """What holds the first producer, without a link, at the end of a run."""
+    braking = PublishingBraking(WIRE)
     for row in played.rows:
         braking.apply(row)
-    return braking.brake == brakes.QPID_WINDOW
+    return braking.brake
+
+
+def blocked(played: Run) -> bool:
+    """Whether the first producer is blocked by its window at the end of a run."""
+    return _brake(played) == brakes.QPID_WINDOW
 
 
 def _sent(rows: Sequence[Row], connection: str = WIRE) -> int:
@@ -135,17 +139,8 @@ class Overload:
             for row in mine
             if row.seq > hangs and (row.event, row.from_peer) == (RECEIVED, BROKER)
         )
-        self.brake = self._brake(played)
-
-    @staticmethod
-    def _brake(played: Run) -> str:
-        links = links_of(played.rows, sender=CLIENT)
-        if links:
-            return held_by(played.rows, links[0])[-1].brake
-        braking = PublishingBraking(WIRE)
-        for row in played.rows:
-            braking.apply(row)
-        return braking.brake
+        links = links_of(rows, sender=CLIENT)
+        self.brake = held_by(rows, links[0])[-1].brake if links else _brake(played)
 
 
 @takes
@@ -415,8 +410,6 @@ def stop_mark(answer: Any, *, burst: int, window: int, most: int) -> Case:
         window: of the producer.
         most: what the queue may hold.
     """
-    if answer is ...:
-        return case("unanswered")
     if not is_whole(answer, most=most):
         return case("no-mark")
     queue = full(stop=answer, resume=0, most=most, window=window)
@@ -439,8 +432,6 @@ def largest_window(answer: Any, *, stop: int, most: int, publish: int) -> Case:
         most: what the queue may hold.
         publish: messages that the producer has.
     """
-    if answer is ...:
-        return case("unanswered")
     if not is_whole(answer, most=publish):
         return case("no-window")
     this, wider = (

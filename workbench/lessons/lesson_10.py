@@ -47,7 +47,6 @@ from workbench.views.trace_charts import Dip
 from .declare import Case, Declared, Facts, Found, case, facts
 
 __all__ = [
-    "WINDOW_US",
     "archive_chart",
     "big_trace",
     "cannot_tell",
@@ -328,8 +327,6 @@ def brake(answer: Any, stalls: Answer) -> Case:
         answer: the brake's word; `...` if there is none yet.
         stalls: the stalls, the longest first.
     """
-    if answer is ...:
-        return case("unanswered")
     legal = [name for name in brakes.ORDER if name != "none"]
     word = str(answer).strip().lower().replace("_", "-").replace(" ", "-")
     if word not in legal:
@@ -508,8 +505,6 @@ def credit(answer: Any, *, rate: int) -> Case:
         answer: messages of credit; `...` if there is none yet.
         rate: messages a second that are wanted.
     """
-    if answer is ...:
-        return case("unanswered")
     if not is_whole(answer):
         return case("no-number")
     if answer > MOST_CREDIT:

@@ -12,12 +12,12 @@ from typing import Any
 from workbench import serial
 from workbench.amqp10.messaging import AmqpValue, encode_message
 from workbench.exercises import measure
-from workbench.exercises.given import takes
 from workbench.exercises.measure import number_in
 from workbench.frontends import message_of
-from workbench.notebook import GivenError
 from workbench.scenarios.beside import counted, decided
+from workbench.scenarios.given import not_wanted, takes
 from workbench.trace.schema import BROKER, CLIENT, OBSERVED, OWN, RECEIVED, SENT, SHADOW, Row
+from workbench.views.frozen_wire import Server
 
 from .declare import Case, Declared, Facts, case, facts
 
@@ -32,6 +32,7 @@ HEARTBEAT = "heartbeat"
 # -- what the notebook does with a live server
 
 
+@takes
 def fill(server: Any, queue: str, messages: int) -> str:
     """Put messages into a queue of a live broker, as if somebody had published them before.
 
@@ -299,7 +300,7 @@ def _rows(server: Any) -> list[Row]:
         GivenError: if it is neither.
     """
     if not callable(getattr(server, "rows", None)):
-        raise GivenError(say("no-server", kind=type(server).__name__))
+        raise not_wanted(Server, server)
     rows: list[Row] = server.rows()
     return rows
 

@@ -128,8 +128,6 @@ def named(drawn: Mystery, who: Any, brake: Any, lost_ms: Any) -> Case:
         brake: its word.
         lost_ms: milliseconds, within a tenth.
     """
-    if ... in (who, brake, lost_ms):
-        return case("unanswered")
     if who not in APPLICATIONS:
         return case("no-application", given=repr(who), legal=", ".join(APPLICATIONS))
     legal = [name for name in brakes.ORDER if name != "none"]

@@ -367,7 +367,7 @@ def anew(
     Raises:
         ValueError: if there is no such preset, or a value is not legal under it.
     """
-    preset = _preset(preset)
+    preset = preset_of(preset)
     usual = old.scenario.defaults(old.preset) if preset != old.preset else {}
     kept = {
         name: value
@@ -377,7 +377,12 @@ def anew(
     return preset, old.scenario.values(preset, {**kept, **values})
 
 
-def _preset(preset: Preset | str) -> Preset:
+def preset_of(preset: Preset | str) -> Preset:
+    """The preset, which may be told by its name.
+
+    Raises:
+        ParameterError: if there is none of that name; the text lists the names.
+    """
     if isinstance(preset, Preset):
         return preset
     try:
@@ -418,7 +423,7 @@ def run(
         scenario = scenario_named(scenario)
     if preset is None:
         preset = SPEC if scenario.protocol in presets.get(SPEC).protocols else scenario.preset
-    preset = _preset(preset)
+    preset = preset_of(preset)
     if not isinstance(seed, int) or seed < 0:
         raise ParameterError(refusal("run.seed", seed=repr(seed)))
     if not isinstance(parameters, Mapping | None):

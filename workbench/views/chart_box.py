@@ -25,7 +25,7 @@ class ChartedStage(Still, widgets.VBox):
 
     def __init__(self, stage: StageWidget) -> None:
         self.stage = stage
-        self._rows = stage.run.rows
+        self._rows = self._shown()
         self.chart = self._charted()
         super().__init__(children=[self.chart.picture, stage, self.chart.twin])
         stage.observe(lambda _change: self._draw(), names=["branch", "cursor", "scene"])
@@ -36,17 +36,22 @@ class ChartedStage(Still, widgets.VBox):
         """The run that is shown."""
         return self.stage.run
 
+    def _shown(self) -> Any:
+        """The rows of the branch that is shown; what was recorded has no run."""
+        return getattr(self.run, "rows", self.run)
+
     def _charted(self) -> Chart:
         return credit_chart(self.run, at_us=0, height=HEIGHT)
 
     def _draw(self) -> None:
         """Draw the branch that is shown now, and the cursor where it stands."""
-        if self.stage.run.rows is not self._rows:
-            self._rows = self.stage.run.rows
+        if self._shown() is not self._rows:
+            self._rows = self._shown()
             old, self.chart = self.chart, self._charted()
             self.children = [self.chart.picture, self.stage, self.chart.twin]
             old.close()
-        self.chart.move(self._rows[min(self.stage.cursor, len(self._rows) - 1)].t_us)
+        if self._rows:
+            self.chart.move(self._rows[min(self.stage.cursor, len(self._rows) - 1)].t_us)
 
     def still(self) -> str:
         """What the picture shows now, as text."""

@@ -38,6 +38,7 @@ from bokeh.resources import Resources
 from jupyter_bokeh.widgets import BokehModel
 
 from workbench.languages import digits, phrase
+from workbench.scenarios.given import takes
 
 from . import theme
 from .static_html import asset
@@ -326,6 +327,7 @@ def number(value: float | None) -> str:
 # -- over time ----------------------------------------------------------------------------------
 
 
+@takes
 def time_chart(
     lines: Mapping[str, Steps] | None = None,
     *,
@@ -566,6 +568,7 @@ def _time_words(
 # -- over a number ------------------------------------------------------------------------------
 
 
+@takes
 def curve_chart(
     curves: Mapping[str, Points],
     *,
@@ -624,6 +627,7 @@ def curve_chart(
 # -- bars ---------------------------------------------------------------------------------------
 
 
+@takes
 def bar_chart(
     values: Mapping[str, float],
     *,

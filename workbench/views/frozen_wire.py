@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import Any, Protocol
 
 from workbench.notebook import WrongValueError
+from workbench.scenarios.given import not_wanted
 from workbench.trace.cut import Following
 from workbench.trace.gates import SENDER_OF
 
@@ -65,12 +66,17 @@ class FrozenWire(StageWidget):
     Args:
         server: a live broker or proxy: what `serve` has started.
 
+    Raises:
+        GivenError: if it is neither.
+
     Attributes:
         connection: the one that is shown; the latest if nobody chose.
     """
 
     def __init__(self, server: Server) -> None:
         self._watch: Any = None
+        if not callable(getattr(server, "see", None)):
+            raise not_wanted(Server, server)
         self.server = server
         self.connection: str | None = None
         self._said, self._over = "", ""

@@ -14,9 +14,11 @@ from typing import Any
 import ipywidgets as widgets
 
 from workbench.notebook import WrongValueError
+from workbench.scenarios.given import takes
 from workbench.scenarios.link_model import LinkModel
 from workbench.scenarios.race import ACT_OF_MOVE, YOURS, plans_of
 from workbench.scenarios.rules import CreditRule, rule_named
+from workbench.scenarios.run import Run
 from workbench.scenarios.schedules import play
 from workbench.sim.explorer import Bounds, Exploration, explore
 
@@ -47,6 +49,7 @@ class LatticeDesk(Still, widgets.VBox):
         path: moves of the learner's own, drawn on top.
 
     Raises:
+        GivenError: an argument is not what is wanted.
         WrongValueError: no such rule.
 
     Attributes:
@@ -54,6 +57,7 @@ class LatticeDesk(Still, widgets.VBox):
         stage: the schedule to the chosen state; None before one was chosen.
     """
 
+    @takes
     def __init__(
         self,
         *,
@@ -161,23 +165,24 @@ class LatticeDesk(Still, widgets.VBox):
         return f"{say('desk.now', name=self.rule.value)} {words(self.found)}"
 
 
-def lattice_of(desk: Any) -> LatticeDesk:
+@takes
+def lattice_of(desk: Run) -> LatticeDesk:
     """All schedules of the link of a race, with the path of the branch that is shown on top.
 
     Args:
         desk: a stage with a race, or a run of it.
 
     Raises:
+        GivenError: it is neither.
         WrongValueError: the model has no such link; the text says what it cannot show.
     """
-    run = getattr(desk, "run", desk)
-    if run.scenario.name != "race":
-        raise WrongValueError(say("desk.no-race", scenario=run.scenario.name))
-    given = run.parameters
+    if desk.scenario.name != "race":
+        raise WrongValueError(say("desk.no-race", scenario=desk.scenario.name))
+    given = desk.parameters
     plans = plans_of(str(given["grants"]))
     if any(plan.drain or plan.echo for plan in plans) or given["other_credit"]:
         raise WrongValueError(say("desk.one-link"))
-    code = run.code.get("rule")
+    code = desk.code.get("rule")
     first = str(given["rule"])
     others = [name for name in ("set", "add", "spec") if name != first]
     move_of = {act: move for move, act in ACT_OF_MOVE.items()}
@@ -188,5 +193,5 @@ def lattice_of(desk: Any) -> LatticeDesk:
         initial_delivery_count=int(given["initial_delivery_count"]),
         first_credit=int(given["first_credit"]),
         rule_function=code,
-        path=[move_of[action.name] for action in run.actions if action.name in move_of],
+        path=[move_of[action.name] for action in desk.actions if action.name in move_of],
     )

@@ -220,8 +220,6 @@ class GaugePicture(LinkPicture):
     def of_frame(self, flight: Flight) -> Doc | None:
         """Where a frame flies; None for one that is not shown, as the rest of a message."""
         row = flight.row
-        if self.is_small(row):
-            return None
         found = super().of_frame(flight)
         if found is not None and sends_messages(row) and self.walk.cut is None:
             number = self._sent[row.connection]
@@ -498,14 +496,10 @@ class SubscriberPicture(LinkPicture):
         if row.event != RECEIVED:
             self._accepted += row.kind == "message.accept"
 
-    def is_small(self, row: Row) -> bool:
-        """A message's properties and octets come with the frame that begins it."""
-        return row.kind in _PARTS and row.protocol == AMQP_0_10
+    is_small = GaugePicture.is_small
 
     def of_frame(self, flight: Flight) -> Doc | None:
         """Where a frame flies; None for one that is not shown, as the rest of a message."""
-        if self.is_small(flight.row):
-            return None
         found = super().of_frame(flight)
         return found | self.credit.of_frame(flight) if found and self._whole else found
 

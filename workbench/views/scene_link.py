@@ -549,7 +549,7 @@ class LinkPicture:
         """Where a frame flies and what it does to the lines; None for one that is not shown."""
         row = flight.row
         wire = row.connection
-        if wire not in self.wires:
+        if wire not in self.wires or self.is_small(row):
             return None
         found: Doc = {}
         for line in self.lines:

@@ -33,7 +33,7 @@ def share_code(desk: Any, cursor: int | None = None) -> str:
     """
     desk = getattr(desk, "stage", desk)
     if isinstance(desk, StageWidget):
-        return code_of(desk.run, desk.cursor + 1 if cursor is None else cursor)
+        desk, cursor = desk.run, desk.cursor + 1 if cursor is None else cursor
     if not isinstance(desk, Run):
         raise GivenError(say("share.no-run", kind=type(desk).__name__))
     return code_of(desk, cursor)

@@ -8,6 +8,8 @@ import os
 from pathlib import Path
 from typing import Any
 
+from workbench.scenarios.branches import Branches
+from workbench.scenarios.given import rows_of
 from workbench.trace.whole import write_whole
 
 from .scene import packed, scene
@@ -76,12 +78,19 @@ def export(run: Any, path: str | os.PathLike[str], *, title: str = "", note: str
     """Write a self-contained page that shows a run on the stage; it opens from `file://`.
 
     Args:
-        run: a run, a part of one, a tree of runs, or rows in order of `seq`.
+        run: a run, a part of one, a tree of runs, a stage, or rows in order of `seq`.
         path: where to write; an existing file is replaced, whole or not at all.
         title: the page's title; the scenario's if empty.
         note: what is to be said of the rows instead of the one idea.
 
     Returns:
         The path written.
+
+    Raises:
+        GivenError: there are no rows to draw.
     """
-    return write_whole(path, stage_page(scene(run, title=title, note=note)))
+    desk = getattr(run, "stage", run)
+    shown = getattr(desk, "branches", desk)
+    if not isinstance(shown, Branches):
+        rows_of(shown)
+    return write_whole(path, stage_page(scene(shown, title=title, note=note)))

@@ -15,6 +15,7 @@ from string import ascii_uppercase
 from typing import Any
 
 from workbench.notebook import WrongValueError
+from workbench.scenarios.given import holder_of, rows_of
 from workbench.trace.braking import Held, blocked_intervals, held_by, links_of
 from workbench.trace.fold import Scope, link_scope
 from workbench.trace.schema import BROKER, CLIENT, OBSERVED, Row
@@ -75,7 +76,7 @@ def _side(row: Row, link: Scope) -> str:
 
 def _begun(trace: Any) -> tuple[list[Row], int]:
     """Rows, and the time from which a stage counts: where a run's set-up ends, if it has one."""
-    return list(getattr(trace, "rows", trace)), getattr(trace, "start_us", 0)
+    return list(rows_of(trace)), getattr(holder_of(trace), "start_us", 0)
 
 
 def credit_chart(
@@ -89,13 +90,14 @@ def credit_chart(
     """Link credit over time at both ends, with the intervals in which the sender was blocked.
 
     Args:
-        trace: a run (anything with `rows`), or rows in order of `seq`.
+        trace: a run, a stage (anything with `rows`), or rows in order of `seq`.
         link: which link, or its name; the busiest one if None.
         at_us: where the cursor stands, in microseconds; none is drawn if None.
         title: above the chart; the link's name if empty.
         height: in pixels.
 
     Raises:
+        GivenError: there are no rows in it.
         WrongValueError: the run has no such link.
     """
     rows, begin_us = _begun(trace)
@@ -147,11 +149,12 @@ def brake_chart(
     """What one sender may do over time, and what blocked it when.
 
     Args:
-        trace: a run (anything with `rows`), or rows in order of `seq`.
+        trace: a run, a stage (anything with `rows`), or rows in order of `seq`.
         link: over which it sends, or its name; the first one if None.
         title: above the chart; the link's name if empty.
 
     Raises:
+        GivenError: there are no rows in it.
         WrongValueError: the run has no such link.
     """
     rows, begin_us = _begun(trace)

@@ -1,4 +1,4 @@
-"""What a learner gives to a question, a check or another function: whether it is what is wanted.
+"""What a learner gives to a question, a chart or another function: whether it is what is wanted.
 
 What that is the function itself says, with the annotations of its arguments. So no function tests
 what it gets, and a number in the place of a run is answered with a sentence:
@@ -11,19 +11,21 @@ from __future__ import annotations
 import functools
 import inspect
 import types
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
+from numbers import Real
 from typing import Any, ParamSpec, TypeVar, Union, get_args, get_origin
 
+from workbench.languages import phrase
 from workbench.notebook import GivenError
-from workbench.scenarios.run import Run
 from workbench.trace.schema import Row
 
-from .question import say
-
-__all__ = ["given", "name_of", "not_wanted", "rows_of", "run_of", "takes"]
+from .run import Run
 
 P = ParamSpec("P")
 R = TypeVar("R")
+
+say = partial(phrase, "asking")
 
 ANYTHING = (Any, object, inspect.Parameter.empty)
 
@@ -47,11 +49,17 @@ def rows_of(trace: Any) -> Sequence[Row]:
     Raises:
         GivenError: if it has none.
     """
-    found = getattr(getattr(trace, "run", trace), "rows", trace)
+    holder = holder_of(trace)
+    found = getattr(holder, "rows", holder)
     if not _fits(found, Sequence[Row]):
         raise not_wanted(Sequence[Row], trace)
     rows: Sequence[Row] = found
     return rows
+
+
+def holder_of(trace: Any) -> Any:
+    """What has the rows: of a stage its run, else what was given."""
+    return trace if hasattr(trace, "rows") else getattr(trace, "run", trace)
 
 
 def given(
@@ -114,26 +122,41 @@ def _converted(kind: Any, value: Any) -> Any:
 def _fits(value: Any, kind: Any) -> bool:
     if kind in ANYTHING:
         return True
-    if kind is int:
-        return isinstance(value, int) and not isinstance(value, bool)
+    if kind in _NUMBERS:
+        return isinstance(value, _NUMBERS[kind]) and not isinstance(value, bool)
     outer, inner = get_origin(kind), get_args(kind)
     if outer in (Union, types.UnionType):
         return any(_fits(value, one) for one in inner)
+    if outer is tuple:  # a point may be written as a list
+        return isinstance(value, tuple | list) and len(value) == len(inner)
     if not isinstance(value, outer or kind) or (outer in _LISTS and isinstance(value, str | bytes)):
         return False
-    if outer in _LISTS:
-        return all(_fits(one, inner[0]) for one in value)
+    if outer in _LISTS:  # what gives each thing once is left for the function
+        return isinstance(value, Iterator) or all(_fits(one, inner[0]) for one in value)
     if outer is Mapping:
         return all(_fits(one, inner[0]) and _fits(value[one], inner[1]) for one in value)
     return True
 
 
 _LISTS = (Sequence, Iterable)
+_NUMBERS: Mapping[Any, type] = {int: int, float: Real}
 
 
 def not_wanted(kind: Any, value: Any) -> GivenError:
     """The error that says what is wanted, and what was given."""
-    return GivenError(say(f"wanted.{name_of(kind)}", kind=type(value).__name__))
+    return GivenError(say(f"wanted.{name_of(kind)}", kind=_kind_of(value)))
+
+
+def _kind_of(value: Any) -> str:
+    """What a value is, as an annotation would say it: `int`, `list[str]`, `dict[str, int]`."""
+    held: list[Iterable[Any]] = []
+    if isinstance(value, dict):
+        held = [value, value.values()]
+    elif isinstance(value, list | tuple):
+        held = [value]
+    kinds = [" | ".join(dict.fromkeys(type(one).__name__ for one in some)) for some in held]
+    name = type(value).__name__
+    return f"{name}[{', '.join(kinds)}]" if any(kinds) else name
 
 
 def name_of(kind: Any) -> str:

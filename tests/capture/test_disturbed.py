@@ -162,7 +162,7 @@ def test_of_one_direction_alone_nothing_is_taken_for_true_that_the_other_may_hav
     """As a filter for the source alone keeps it: acknowledgements prove that the rest is lost."""
     place, whole, _, stalls = capture
     with place.open("rb") as file:
-        sources = [endpoint_text(segment_of(one)[0]) for one in CaptureReader(file) if one]
+        sources = [endpoint_text(segment_of(one).source) for one in CaptureReader(file) if one]
     sides = {getattr(one, peer) for one in whole.report.connections}
 
     def from_peer(packets, _chance):

@@ -243,6 +243,29 @@ def test_a_number_of_thousands_of_digits_costs_its_line_only(tmp_path, number):
     assert problem == f"line 1: a number of {len(number):,} characters is no number of AMQP"
 
 
+@pytest.mark.parametrize("channel", ["99999999999", "1" * 5_000])
+def test_a_channel_that_no_column_takes_makes_a_line_of_somebody_else(tmp_path, channel):
+    """It ended the import: AMQP has channels up to 65,535."""
+    other = BEGIN.replace("FRAME:0", f"FRAME:{channel}")
+    assert channel in other
+    result = import_capture(write(tmp_path / "odd.log", BEGIN, other))
+    assert [row.frame["channel"] for row in result.rows] == [0]
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "@begin(17) [next-outgoing-id=true, incoming-window=0x9, outgoing-window=0x9]",
+        "@attach(18) [name=@accepted(36) [], handle=0x0, role=true]",
+        "@begin(17) [next-outgoing-id=-1, incoming-window=0x9, outgoing-window=0x9]",
+    ],
+)
+def test_a_value_of_a_type_that_its_field_has_not_costs_its_line_at_most(tmp_path, said):
+    """It ended the import: no column took it."""
+    result = import_capture(write(tmp_path / "odd.log", BEGIN, POINTER + "-> " + said, BEGIN))
+    assert len(result.rows) + len(result.report.connections[0].problems) == 3
+
+
 def test_lines_of_older_proton_and_several_connections_are_read(tmp_path):
     """Older versions print no layer; each address in memory is a connection."""
     path = write(

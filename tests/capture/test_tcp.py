@@ -297,7 +297,7 @@ def test_a_new_syn_on_the_same_ports_is_a_new_connection():
     piece = new.feed(0, b"new")[0]
     assert [c.number for c in reassembler.conversations] == [1, 2]
     assert piece.direction.conversation.number == 2
-    assert [one.ended for one in reassembler.conversations] == [True, False]
+    assert [one.ended_by is not None for one in reassembler.conversations] == [True, False]
 
 
 def test_a_syn_behind_its_first_octets_is_the_same_connection():
@@ -333,9 +333,9 @@ def test_one_end_is_enough_to_end(flag):
     reassembler = Reassembler()
     talk = Talk(reassembler)
     talk.feed(0, b"A")
-    assert not reassembler.conversations[0].ended
+    assert reassembler.conversations[0].ended_by is None
     talk.feed(1, b"", flag | ACK)
-    assert reassembler.conversations[0].ended
+    assert reassembler.conversations[0].ended_by is not None
     Talk(reassembler, 500, BROKER, CLIENT, packets=7).feed(0, b"", flag | ACK)
     assert reassembler.conversations[0].ended_by == (CLIENT, 2)
 

@@ -17,6 +17,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+from msgspec import structs
 
 import workbench
 from tests.capture.capture_builder import blocks
@@ -146,8 +147,8 @@ def test_a_capture_of_one_direction_says_so_and_what_to_do(capture, tmp_path):
     """As tcpdump's `src port` makes it; nobody is accused of what was not heard."""
     place = tmp_path / "one.pcap"
     packets = packets_of(capture.read_bytes())
-    sender = segment_of(packets[0])[1]
-    place.write_bytes(pcap_of([one for one in packets if segment_of(one)[0] == sender]))
+    sender = segment_of(packets[0]).destination
+    place.write_bytes(pcap_of([one for one in packets if segment_of(one).source == sender]))
     told = workbench.look(place).story
     assert told.headline == (
         "Nothing that the client said on c1 is in the capture: capture both directions. No stall"
@@ -200,7 +201,7 @@ def test_a_consumer_that_has_fallen_silent_is_told_and_whether_it_is_there(
     last = packets[-1]
     data = bytearray(last.data)
     data[FLAGS] |= RST if closed else 0
-    packets.append(last._replace(data=bytes(data), t_us=last.t_us + 60_000_000))
+    packets.append(structs.replace(last, data=bytes(data), t_us=last.t_us + 60_000_000))
     place = tmp_path / "silent.pcap"
     place.write_bytes(pcap_of(packets))
     headline = workbench.look(place).story.headline

@@ -185,6 +185,7 @@ class ConnectionObserver:
 
     def __init__(self, end: str | None = None) -> None:
         self.sessions_seen = 0
+        self.assumptions: list[str] = []
         self._end = end
         self._sessions: dict[int, _Session] = {}
 
@@ -217,7 +218,7 @@ class ConnectionObserver:
         ledger |= session.subscriptions[destination].ledger()
         return ItemScope(session.ordinal, destination, not of_client, ledger, unknown)
 
-    def lost(self) -> None:
+    def lost(self, from_client: bool) -> None:
         """Octets of a peer gave no frame: commands may have been among them."""
         for session in self._sessions.values():
             session.lost()

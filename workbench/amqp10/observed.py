@@ -283,6 +283,20 @@ class SessionEnd:
         self.window = None
         self.outgoing_window = None
 
+    def window_from(self, peer: SessionEnd) -> int | None:
+        """remote-incoming-window of this end, floored at 0 [2.5.6]; None when not known."""
+        if peer.window is None:
+            return None
+        if not self.begun:
+            return peer.window
+        at = self.initial_outgoing_id if peer.window_at is None else peer.window_at
+        if at is None or self.next_outgoing_id is None:
+            return None
+        try:
+            return remote_incoming_window(at, peer.window, self.next_outgoing_id)
+        except serial.SerialError:
+            return None
+
     def outgoing_left(self) -> int | None:
         """Of the outgoing-window it stated, what its transfers since have left."""
         if self.outgoing_window is None or self.outgoing_at is None:
@@ -322,21 +336,6 @@ class ObservedSession:
     )
     unpaired_flow: list[bool] = field(default_factory=lambda: [False, False])
 
-    def window_of(self, sender_is_client: bool) -> int | None:
-        """remote-incoming-window of that end, floored at 0 [2.5.6]; None when not known."""
-        me, peer = self.ends[sender_is_client], self.ends[not sender_is_client]
-        if peer.window is None:
-            return None
-        if not me.begun:
-            return peer.window
-        at = me.initial_outgoing_id if peer.window_at is None else peer.window_at
-        if at is None or me.next_outgoing_id is None:
-            return None
-        try:
-            return remote_incoming_window(at, peer.window, me.next_outgoing_id)
-        except serial.SerialError:
-            return None
-
     def ledger(self, end_is_client: bool) -> tuple[Ledger, tuple[str, ...]]:
         """The counters of one end that are known, and the names of those that cannot be."""
         me, peer = self.ends[end_is_client], self.ends[not end_is_client]
@@ -345,9 +344,9 @@ class ObservedSession:
             whole: dict[str, int | None] = {
                 "next_outgoing_id": me.next_outgoing_id,
                 "outgoing_window": me.outgoing_window,
-                "incoming_window": self.window_of(not end_is_client),
+                "incoming_window": peer.window_from(me),
                 "next_incoming_id": peer.next_outgoing_id,
-                "remote_incoming_window": self.window_of(end_is_client),
+                "remote_incoming_window": me.window_from(peer),
                 "remote_outgoing_window": peer.outgoing_left(),
             }
             if None not in whole.values():
@@ -358,14 +357,10 @@ class ObservedSession:
             # Whether an end lowers its own outgoing-window as it sends is its policy: this is the
             # last value that it stated.
             values.append(("outgoing_window", me.outgoing_window))
-            values.append(
-                ("incoming_window", self.window_of(not end_is_client) if paired else None)
-            )
+            values.append(("incoming_window", peer.window_from(me) if paired else None))
         if peer.begun:
             values.append(("next_incoming_id", peer.next_outgoing_id if paired else None))
-            values.append(
-                ("remote_incoming_window", self.window_of(end_is_client) if paired else None)
-            )
+            values.append(("remote_incoming_window", me.window_from(peer) if paired else None))
             values.append(("remote_outgoing_window", peer.outgoing_left() if paired else None))
         known: Ledger = {name: value for name, value in values if value is not None}
         if len(known) == len(values):
@@ -373,7 +368,7 @@ class ObservedSession:
         return known, tuple(name for name, value in values if value is None)
 
 
-class ObservedScope(Struct, kw_only=True):
+class ObservedScope(Struct):
     """What a frame concerns and the counters right after it passed.
 
     Attributes:

@@ -423,19 +423,17 @@ class ConnectionObserver:
         if end is None:
             end = (not from_client) if sender is None else sender
         ledger, unknown = session.ledger(end)
-        scope = ObservedScope(
-            session=session.ordinal,
-            link_sender=None if sender is None else CLIENT if sender else BROKER,
-            link_sender_is_local=None if local is None or sender is None else sender == local,
-            session_ledger=ledger,
-            unknown=unknown,
-        )
-        if link is not None:
-            scope.link, scope.attach_no, scope.called = link.name, link.attach_no, link.called
-            scope.link_ledger, link_unknown = link.ledger()
-            scope.unknown = link_unknown + unknown
-            scope.in_message = link.open_delivery is True
-        return scope
+        link_sender = None if sender is None else CLIENT if sender else BROKER
+        is_local = None if local is None or sender is None else sender == local
+        if link is None:
+            return ObservedScope(
+                session.ordinal, None, link_sender, is_local, None, None, None, ledger, unknown
+            )
+        link_ledger, link_unknown = link.ledger()
+        return ObservedScope(
+            session.ordinal, link.name, link_sender, is_local, link.attach_no, link.called,
+            link_ledger, ledger, link_unknown + unknown, link.open_delivery is True,
+        )  # fmt: skip
 
 
 _HANDLERS: dict[str, Any] = {

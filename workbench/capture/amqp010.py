@@ -64,6 +64,7 @@ class Amqp010Decoder(Decoder):
     """Reads one connection of AMQP 0-10; see `Decoder`."""
 
     splitter = FrameSplitter010
+    observer = ConnectionObserver
     client_kinds = frozenset(
         {"connection.start-ok", "connection.tune-ok", "connection.open", "session.attach",
          "message.subscribe", "message.flow", "queue.declare", "queue.query", "exchange.query"}
@@ -72,10 +73,6 @@ class Amqp010Decoder(Decoder):
         {"connection.start", "connection.tune", "connection.open-ok", "session.attached",
          "execution.result", "execution.exception"}
     )  # fmt: skip
-
-    def __init__(self, *whole: bool, **how: bool) -> None:
-        super().__init__(*whole, **how)
-        self._observer = ConnectionObserver()
 
     def observe(self, side: int, frame: DecodedFrame, from_client: bool) -> FrameRecord:
         """What a frame concerns, and the counters right behind it."""
@@ -94,10 +91,6 @@ class Amqp010Decoder(Decoder):
             scope.ledger or None, scope.unknown, None, (), frame.body_bytes, frame.size, raw,
             clause_010(kind),
         )  # fmt: skip
-
-    def lost(self, from_client: bool) -> None:
-        """Octets of a peer gave no frame: commands may have been among them."""
-        self._observer.lost()
 
     def explain(self, report: ConnectionReport, peers: tuple[str, str]) -> None:
         """Adds assumptions and what cannot be known."""

@@ -17,9 +17,9 @@ from workbench.amqp091.frame import (
     encode_item,
     read_frame,
 )
+from workbench.amqp091.methods import BY_BROKER, BY_CLIENT
 from workbench.amqp091.observer import ConnectionObserver
 from workbench.capture.decoder import DecodedFrame, Decoder, FrameRecord
-from workbench.capture.report import ConnectionReport
 from workbench.capture.splitter import FrameSplitter
 from workbench.trace.brakes import first as first_brake
 from workbench.trace.brakes import prefetch_brakes
@@ -29,15 +29,6 @@ from workbench.trace.schema import AMQP_0_9_1
 from workbench.trace.secret_fields import without_secret
 
 __all__ = ["Amqp091Decoder", "FrameSplitter091"]
-
-_ASKED = (
-    "connection.open", "connection.update-secret", "channel.open", "exchange.declare",
-    "exchange.delete", "exchange.bind", "exchange.unbind", "queue.declare", "queue.bind",
-    "queue.unbind", "queue.purge", "queue.delete", "basic.qos", "basic.consume", "basic.recover",
-    "tx.select", "tx.commit", "tx.rollback", "confirm.select",
-)  # fmt: skip
-"""What a client asks and a broker answers."""
-
 
 _TYPES = (1, 2, 3, 8)
 _BODY = 3
@@ -89,20 +80,9 @@ class Amqp091Decoder(Decoder):
     """Reads one connection of AMQP 0-9-1; see `Decoder`."""
 
     splitter = FrameSplitter091
-    client_kinds = frozenset(
-        {"connection.start-ok", "connection.secure-ok", "connection.tune-ok", "basic.publish",
-         "basic.get", "basic.reject", "basic.recover-async", *_ASKED}
-    )  # fmt: skip
-    broker_kinds = frozenset(
-        {"connection.start", "connection.secure", "connection.tune", "connection.blocked",
-         "connection.unblocked", "basic.deliver", "basic.return", "basic.get-ok",
-         "basic.get-empty", *(f"{kind}-ok" for kind in _ASKED)}
-    )  # fmt: skip
-
-    def __init__(self, *whole: bool, **how: bool) -> None:
-        super().__init__(*whole, **how)
-        self._observer = ConnectionObserver()
-        self._begun = [False, False]
+    observer = ConnectionObserver
+    client_kinds = frozenset(kind.NAME for kind in BY_CLIENT)
+    broker_kinds = frozenset(kind.NAME for kind in BY_BROKER)
 
     def observe(self, side: int, frame: DecodedFrame, from_client: bool) -> FrameRecord:
         """What a frame concerns, and the counters right behind it."""
@@ -117,7 +97,8 @@ class Amqp091Decoder(Decoder):
             item = _redacted(item)
             raw = None if raw is None else encode_item(item)
         scope = self._observer.see(item, from_client)
-        self._unknown.update(scope.unknown)
+        if scope.unknown:
+            self._unknown.update(scope.unknown)
         brake: str | None = None
         held: tuple[str, ...] = ()
         if scope.consumer is not None and scope.ledger is not None:
@@ -128,15 +109,6 @@ class Amqp091Decoder(Decoder):
             kind, fields, scope.session, None, None, None, scope.ledger, scope.unknown, brake,
             held, frame.body_bytes, frame.size, raw, clause_091(kind), scope.consumer,
         )  # fmt: skip
-
-    def lost(self, from_client: bool) -> None:
-        """Octets of a peer gave no frame."""
-        self._observer.lost(from_client)
-
-    def explain(self, report: ConnectionReport, peers: tuple[str, str]) -> None:
-        """Adds assumptions and what cannot be known."""
-        super().explain(report, peers)
-        report.assumptions.extend(self._observer.assumptions)
 
 
 def _redacted(item: WireItem) -> WireItem:

@@ -77,14 +77,13 @@ class Amqp10Decoder(Decoder):
     """Reads one connection of AMQP 1.0; see `Decoder`."""
 
     splitter = FrameSplitter10
+    observer = ConnectionObserver
     client_kinds = frozenset({"sasl-init", "sasl-response"})
     broker_kinds = frozenset({"sasl-mechanisms", "sasl-challenge", "sasl-outcome"})
 
     def __init__(self, *whole: bool, **how: bool) -> None:
         super().__init__(*whole, **how)
-        self._observer = ConnectionObserver()
         self._redactor = Redactor() if self._redact else None
-        self._begun = [False, False]
 
     def author(self, frame: DecodedFrame) -> str | None:
         """The peer that alone sends such a frame; a broker begins no session [2.7.2]."""
@@ -113,14 +112,9 @@ class Amqp10Decoder(Decoder):
             self._unknown.update(scope.unknown)
         return frame_record(frame, scope, CLIENT if from_client else BROKER)
 
-    def lost(self, from_client: bool) -> None:
-        """Octets of a peer gave no frame."""
-        self._observer.lost(from_client)
-
     def explain(self, report: ConnectionReport, peers: tuple[str, str]) -> None:
         """Adds links, assumptions and what cannot be known."""
         super().explain(report, peers)
-        report.assumptions.extend(self._observer.assumptions)
         report.links = link_reports(self._observer)
 
 

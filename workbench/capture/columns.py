@@ -77,8 +77,8 @@ class RowColumns:
         self._values += (
             self._time(t_raw_us), t_raw_us if self._timed else None, OBSERVED, self._frames,
             from_peer, protocol, connection, None if record.ledger is None else OBSERVED, None,
-            *astuple(record),
         )  # fmt: skip
+        self._values += astuple(record)
         if record.raw is not None:
             self._octets += len(record.raw)
         self._frames += 1

@@ -112,11 +112,13 @@ class Decoder:
     Attributes:
         splitter: splits the octets of one direction into frames; its `offset` is where in the
             stream all octets are done with.
+        observer: makes what follows the frames of both directions.
         client_kinds: kinds of frames that only a client sends.
         broker_kinds: kinds of frames that only a broker sends.
     """
 
     splitter: ClassVar[Callable[..., Any]]
+    observer: ClassVar[type[Any]]
     client_kinds: ClassVar[frozenset[str]]
     broker_kinds: ClassVar[frozenset[str]]
 
@@ -125,7 +127,9 @@ class Decoder:
     ) -> None:
         make = self.splitter
         self._splitters = (make(first, trusted=known), make(second, trusted=known))
+        self._observer = self.observer()
         self._redact = redact
+        self._begun = [False, False]
         self._cut = [0, 0]  # frames of a message of which the capture has not all octets
         self._unknown: Counter[str] = Counter()
         self._synced_by = [0, 0]
@@ -178,7 +182,7 @@ class Decoder:
 
     def lost(self, from_client: bool) -> None:
         """Octets of a peer gave no frame: what they may have changed is unknown from here on."""
-        raise NotImplementedError
+        self._observer.lost(from_client)
 
     def proof(self, side: int) -> str:
         """What shows its protocol where a side's beginning is not there; else empty."""
@@ -216,6 +220,7 @@ class Decoder:
             report.unknown.extend(f"from {peer}: {what}" for what in self.untold(side))
         for name, count in sorted(self._unknown.items()):
             report.unknown.append(f"{name.replace('_', '-')} at {counted(count, 'frame')}")
+        report.assumptions.extend(self._observer.assumptions)
 
 
 def protocol_of(data: bytes) -> str | None:

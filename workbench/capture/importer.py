@@ -108,7 +108,7 @@ class Capture:
             for place in steps():
                 if self._rows.is_full:
                     yield self._rows.take()
-                if progress is not None and place is not None:
+                if progress is not None:
                     progress(place)
         if not self.report.frames:
             raise CaptureError(f"{self.path.name}: {self._contents()}")
@@ -147,25 +147,27 @@ class Capture:
         except OSError as error:
             raise CaptureError(f"{self.path.name}: {error.strerror or error}") from None
 
-    def _lines(self) -> Iterator[int | None]:
-        """Reads a log; now and then gives how far it is in the file."""
+    def _lines(self) -> Iterator[int]:
+        """Reads a log; gives how far it is in the file, now and then and when a table is full."""
         log = ProtonLog(self._rows, self.report)
         with self._opened() as stream:
             lines = TextIOWrapper(stream, encoding="utf-8", errors="surrogateescape")
             for number, text in enumerate(iter(partial(lines.readline, _MAX_LINE), ""), 1):
                 log.line(number, text)
-                yield stream.tell() if number % _PROGRESS_LINES == 0 else None
+                if self._rows.is_full or number % _PROGRESS_LINES == 0:
+                    yield stream.tell()
         log.finish()
 
-    def _packets(self) -> Iterator[int | None]:
-        """Reads packets; now and then gives how far it is in the file."""
+    def _packets(self) -> Iterator[int]:
+        """Reads packets; gives how far it is in the file, now and then and when a table is full."""
         report = self.report
         with self._opened() as stream:
             reader = CaptureReader(stream, self.path.name)
             for packet in reader:
                 assert packet is not None
                 self._packet(packet)
-                yield stream.tell() if report.packets % _PROGRESS_PACKETS == 0 else None
+                if self._rows.is_full or report.packets % _PROGRESS_PACKETS == 0:
+                    yield stream.tell()
         self._take(self._reassembler.finish())
         report.problems.extend(reader.problems)
         report.merged = reader.merged
@@ -193,8 +195,8 @@ class Capture:
         elif self._port is None or self._wanted(segment.source, segment.destination):
             if segment.missing:
                 report.cut += 1
-            ready = self._reassembler.feed(segment, packet.t_us, packet.number)
-            self._take(ready)
+            if ready := self._reassembler.feed(segment, packet.t_us, packet.number):
+                self._take(ready)
 
     def _wanted(self, source: bytes, destination: bytes) -> bool:
         return source[-2:] == self._port_octets or destination[-2:] == self._port_octets

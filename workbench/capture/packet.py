@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import ipaddress
 import struct
-from typing import NamedTuple
+
+from msgspec import Struct
 
 from workbench.capture.pcap import Packet
 
@@ -25,11 +26,12 @@ _VXLAN, _GENEVE = frozenset({4789, 8472}), 6081
 _BRIDGED = 0x6558
 _EXTENSIONS = frozenset({0, 43, 60, 135})
 
-_TCP_HEADER = struct.Struct(">HHIIBBH").unpack_from
+_TCP_HEADER = struct.Struct(">2s2sIIBBH").unpack_from
+_IPV4_HEADER = struct.Struct(">BxHxxHxBxx4s4s").unpack_from
 _U16 = struct.Struct(">H").unpack_from
 
 
-class Segment(NamedTuple):
+class Segment(Struct, frozen=True, gc=False):
     """One TCP segment.
 
     Attributes:
@@ -137,9 +139,9 @@ def _tunnelled(protocol: int, data: bytes, at: int) -> Segment | str | None:
 def _ipv4(data: bytes, start: int, *, outer: bool) -> Segment | str | None:
     if len(data) < start + 20:
         return "cut inside the IP header"
-    header = (data[start] & 0x0F) * 4
-    protocol = data[start + 9]
-    fragment = _U16(data, start + 6)[0] & 0x3FFF
+    first, total, fragment, protocol, source, destination = _IPV4_HEADER(data, start)
+    header = (first & 0x0F) * 4
+    fragment &= 0x3FFF
     if protocol != _TCP:
         # What follows the first fragment has no header of its own.
         later = fragment & 0x1FFF
@@ -147,16 +149,10 @@ def _ipv4(data: bytes, start: int, *, outer: bool) -> Segment | str | None:
     if fragment:
         return "IPv4 fragment"
     # A length of 0 is left by network cards that cut the segment themselves (offload).
-    total = _U16(data, start + 2)[0] or len(data) - start
+    total = total or len(data) - start
     if header < 20 or total < header:
         return "damaged IP header"
-    return _tcp(
-        data,
-        start + header,
-        start + total,
-        data[start + 12 : start + 16],
-        data[start + 16 : start + 20],
-    )
+    return _tcp(data, start + header, start + total, source, destination)
 
 
 def _ipv6(data: bytes, start: int, *, outer: bool) -> Segment | str | None:
@@ -184,19 +180,11 @@ def _ipv6(data: bytes, start: int, *, outer: bool) -> Segment | str | None:
 def _tcp(data: bytes, at: int, end: int, source: bytes, destination: bytes) -> Segment | str:
     if len(data) < at + 20 or end < at + 20:
         return "cut inside the TCP header"
-    _, _, seq, ack, offset, flags, window = _TCP_HEADER(data, at)
+    sends, takes, seq, ack, offset, flags, window = _TCP_HEADER(data, at)
     header = (offset >> 4) * 4
     body = at + header
     if header < 20 or body > end:
         return "damaged TCP header"
     payload = data[body:end]
-    return Segment(
-        source + data[at : at + 2],
-        destination + data[at + 2 : at + 4],
-        seq,
-        ack,
-        flags,
-        payload,
-        end - body - len(payload),
-        window,
-    )
+    left_out = end - body - len(payload)
+    return Segment(source + sends, destination + takes, seq, ack, flags, payload, left_out, window)

@@ -20,7 +20,9 @@ import zlib
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import BinaryIO, NamedTuple
+from typing import BinaryIO
+
+from msgspec import Struct
 
 from workbench.notebook import PlainError
 
@@ -38,6 +40,7 @@ _PCAP_MAGIC = {
     b"\x4d\x3c\xb2\xa1": ("<", 1000),
 }
 _SECTION = b"\x0a\x0d\x0d\x0a"
+_SECTION_TYPE = int.from_bytes(_SECTION, "big")
 _BYTE_ORDER = {b"\x1a\x2b\x3c\x4d": ">", b"\x4d\x3c\x2b\x1a": "<"}
 _INTERFACE, _OLD_PACKET, _SIMPLE_PACKET, _STATISTICS, _ENHANCED_PACKET = 1, 2, 3, 5, 6
 _BEFORE_DATA = 20
@@ -54,7 +57,7 @@ class CaptureError(PlainError, ValueError):
     """A capture that cannot be used; the text is one line that says what it holds instead."""
 
 
-class Packet(NamedTuple):
+class Packet(Struct, frozen=True, gc=False):
     """One captured packet.
 
     Attributes:
@@ -112,11 +115,11 @@ class CaptureReader:
         self.ended_us = 0
         self.merged = False
         self._number = 0
-        self._offset = 0
         self._last_us = 0
         self._untimed: Counter[str] = Counter()
         self._interfaces: list[_Interface] = []
-        self._stream = _Octets(stream)
+        self._stream = _Octets(stream, name, self.problems)
+        self._read = self._stream.read
         head = self._stream.look(24)
         magic = head[:4]
         if not magic:
@@ -152,17 +155,6 @@ class CaptureReader:
             size = min(whole(head), MAX_BLOCK)
         return len(self._stream.look(size)) < size
 
-    def _read(self, size: int) -> bytes:
-        """Up to ``size`` octets; fewer only at the end of the file."""
-        data = self._stream.read(size)
-        if len(data) < size and self._stream.problem:
-            self.problems.append(
-                f"{self.name}: the compressed data is damaged: {self._stream.problem}"
-            )
-            self._stream.problem = ""
-        self._offset += len(data)
-        return data
-
     def _cut(self, what: str, at: int, want: int, got: int) -> None:
         self.problems.append(
             f"{self.name}: the file ends in the middle of {what} that begins at offset {at} "
@@ -174,10 +166,10 @@ class CaptureReader:
     def _pcap(self, order: str, divisor: int) -> Iterator[Packet | None]:
         linktype = struct.unpack(order + "I", self._read(24)[20:])[0] & 0xFFFF
         unpack = struct.Struct(order + "IIII").unpack
+        at = 24
         while True:
             while self._grows and self._is_cut(16, lambda head: 16 + unpack(head)[2]):
                 yield None
-            at = self._offset
             head = self._read(16)
             if len(head) < 16:
                 if head:
@@ -191,6 +183,7 @@ class CaptureReader:
             if len(data) < kept:
                 self._cut("a packet", at, kept, len(data))
                 return
+            at += 16 + kept
             self._number += 1
             t_us = seconds * _MICROSECONDS + fraction // divisor
             yield Packet(self._number, t_us, linktype, data, max(0, length - kept))
@@ -206,43 +199,41 @@ class CaptureReader:
     def _pcapng(self, order: str) -> Iterator[Packet | None]:
         head_of = struct.Struct(order + "II").unpack
         enhanced = struct.Struct(order + "IIIII").unpack_from
+        at = 0
         while True:
             while self._grows and self._is_cut(8, lambda head, size_of=head_of: size_of(head)[1]):  # type: ignore[misc]
                 yield None
-            at = self._offset
             head = self._read(8)
             if len(head) < 8:
                 if head:
                     self._cut("a block header", at, 8, len(head))
                 break
             if head[:4] == _SECTION:
-                magic = self._read(4)
+                magic = self._stream.look(4)
                 if magic not in _BYTE_ORDER:
                     self.problems.append(f"{self.name}: bad section header at offset {at}")
                     break
                 order = _BYTE_ORDER[magic]
                 head_of = struct.Struct(order + "II").unpack
                 enhanced = struct.Struct(order + "IIIII").unpack_from
-                self._interfaces = []
-                size = struct.unpack(order + "I", head[4:])[0]
-                rest = self._section(size - 12, at, size)
-                if rest is None:
-                    break
-                written = dict(_options(order, rest, 12)).get(_OPTION_WRITER, b"")
-                self.merged = self.merged or written.startswith(_MERGER)
-                continue
             block_type, size = head_of(head)
             if size < _LEAST_BLOCK or size > MAX_BLOCK:
                 self._lying(at, size, _LEAST_BLOCK)
                 break
             body = self._read(size - 8)
             if len(body) < size - 8:
-                self._cut("a block", at, size, len(body) + 8)
+                what = "a section header" if head[:4] == _SECTION else "a block"
+                self._cut(what, at, size, len(body) + 8)
                 break
+            at += size
             packet = None
             if block_type == _ENHANCED_PACKET and size >= 32:
                 index, high, low, kept, length = enhanced(body)
                 packet = self._timed(index, high << 32 | low, body, kept, length)
+            elif block_type == _SECTION_TYPE:
+                self._interfaces = []
+                written = dict(_options(order, body, 16)).get(_OPTION_WRITER, b"")
+                self.merged = self.merged or written.startswith(_MERGER)
             elif block_type == _INTERFACE and size >= 20:
                 self._interfaces.append(_interface(order, body))
             elif block_type == _OLD_PACKET and size >= 32:
@@ -258,17 +249,6 @@ class CaptureReader:
             self.problems.append(
                 f"{self.name}: {count} {words}; each got that of the packet before it"
             )
-
-    def _section(self, count: int, at: int, size: int) -> bytes | None:
-        """What follows a section's byte-order magic; None if it is not all there."""
-        if count < 0 or count > MAX_BLOCK:
-            self._lying(at, size, _LEAST_BLOCK)
-            return None
-        rest = self._read(count)
-        if len(rest) < count:
-            self._cut("a section header", at, size, len(rest) + size - count)
-            return None
-        return rest
 
     def _timed(self, index: int, ticks: int, body: bytes, kept: int, length: int) -> Packet | None:
         self._number += 1
@@ -357,13 +337,13 @@ class _Octets:
 
     Args:
         stream: a binary stream at its start.
-
-    Attributes:
-        problem: what is wrong with the compressed data; it ends there then.
+        name: how messages call the file.
+        problems: gets a line if the compressed data is damaged; it ends there then.
     """
 
-    def __init__(self, stream: BinaryIO) -> None:
-        self.problem = ""
+    def __init__(self, stream: BinaryIO, name: str, problems: list[str]) -> None:
+        self._name = name
+        self._problems = problems
         self._more: Callable[[int], bytes] = stream.read
         self._held = b""
         self._at = 0
@@ -375,8 +355,13 @@ class _Octets:
 
     def read(self, size: int) -> bytes:
         """The next octets; fewer than `size` only at the end."""
-        data = self.look(size)
-        self._at += len(data)
+        end = self._at + size
+        if end > len(self._held):
+            data = self.look(size)
+            self._at += len(data)
+        else:
+            data = self._held[self._at : end]
+            self._at = end
         return data
 
     def look(self, size: int) -> bytes:
@@ -393,7 +378,8 @@ class _Octets:
             try:
                 data = self._more(max(_STEP_OCTETS, size - have))
             except (EOFError, OSError, zlib.error) as error:
-                self.problem = self.problem or str(error)
+                self._problems.append(f"{self._name}: the compressed data is damaged: {error}")
+                self._more = lambda size: b""
                 break
             if not data:
                 break

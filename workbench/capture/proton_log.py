@@ -34,8 +34,8 @@ from workbench.trace.secret_fields import without_secret
 __all__ = ["NotationError", "ProtonLog", "is_proton_log", "parse_composite"]
 
 _LINE = re.compile(
-    r"\[(?P<pointer>[^\]\s]+)\]\s*:\s*(?:(?P<layer>AMQP|SASL|SSL|IO)\s*:FRAME:\s*)?(?P<channel>\d+)?\s*"
-    r"(?P<arrow><-|->)\s+(?P<rest>@.*|AMQP|SASL|TLS|EOS|\(EMPTY FRAME\)).*"
+    r"\[(?P<pointer>[^\[\]\s]++)\]\s*+:\s*+(?:(?:AMQP|SASL|SSL|IO)\s*+:FRAME:\s*+)?(?P<channel>\d{1,5})?\s*+"
+    r"(?P<arrow><-|->)\s++(?P<rest>@.*|AMQP|SASL|TLS|EOS|\(EMPTY FRAME\)).*"
 )
 _TRUNCATED = " ... (truncated)"
 _PAYLOAD = re.compile(r" \((\d+)\) ")

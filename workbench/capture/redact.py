@@ -13,10 +13,11 @@ Kept, and said in the report: container names, addresses, link names, properties
 
 from __future__ import annotations
 
-from workbench.amqp10.decoder import decode_value, read_compound_header
+from workbench.amqp10.decoder import decode_value
 from workbench.amqp10.errors import DecodeError
 from workbench.amqp10.frame import Frame, WireItem, decode_frame
 from workbench.amqp10.performatives import Transfer
+from workbench.amqp10.spans import field_spans
 from workbench.trace.rebuild import empty_body
 from workbench.trace.secret_fields import SECRETS
 
@@ -76,19 +77,11 @@ class Redactor:
 def _sasl(raw: bytes, item: Frame) -> tuple[bytes, WireItem]:
     """Zeros where the binary fields of a SASL frame are."""
     clean = bytearray(raw)
-    start = 4 * raw[4]
-    _, at = decode_value(raw, start + 1, len(raw))
-    code = raw[at]
-    if code == 0x45:
-        return raw, item
-    count, at, _ = read_compound_header(raw, at + 1, len(raw), 1 if code == 0xC0 else 4, "list")
-    performative = item.performative
-    assert performative is not None
-    for spec in performative.FIELDS[:count]:
-        value, end = decode_value(raw, at, len(raw))
-        if spec.name in SECRETS and isinstance(value, bytes):
-            clean[end - len(value) : end] = bytes(len(value))
-        at = end
+    for span in field_spans(raw):
+        name = span.path.rpartition(".")[2]
+        secret = getattr(item.performative, name) if name in SECRETS else None
+        if secret:
+            clean[span.end - len(secret) : span.end] = bytes(len(secret))
     octets = bytes(clean)
     return octets, decode_frame(octets)
 

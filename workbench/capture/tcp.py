@@ -33,6 +33,9 @@ from operator import attrgetter
 from typing import NamedTuple
 from zlib import crc32
 
+from msgspec import Struct
+from msgspec.structs import astuple, replace
+
 from workbench import serial
 from workbench.capture.packet import Segment
 from workbench.trace.packet_out import ACK, FIN, RST, SYN
@@ -52,7 +55,7 @@ MAX_WAITING = 8192
 """Segments held per direction behind a hole, whatever their size; and of other connections."""
 
 
-class StreamSegment(NamedTuple):
+class StreamSegment(Struct, frozen=True):
     """Octets of one direction, in order.
 
     Attributes:
@@ -163,11 +166,6 @@ class Conversation:
         self.directions = (Direction(self, self.ends[0]), Direction(self, self.ends[1]))
 
     @property
-    def ended(self) -> bool:
-        """Nobody waits on it any more."""
-        return self.ended_by is not None
-
-    @property
     def incomplete(self) -> bool:
         """A direction has a hole that may still be filled."""
         return any(side.waiting or side.acks for side in self.directions)
@@ -205,7 +203,7 @@ class Reassembler:
 
     def feed(self, segment: Segment, t_us: int, packet: int) -> list[StreamSegment]:
         """What can be read now that this segment has come, in order of `place`."""
-        source, destination, seq, ack, flags, payload, missing, window = segment
+        source, destination, seq, ack, flags, payload, missing, window = astuple(segment)
         direction = self._current.get(source + destination)
         ready: list[StreamSegment] = []
         if direction is None:
@@ -455,7 +453,7 @@ class Reassembler:
             if place <= direction.last_place:
                 place = direction.last_place + 0.25
             if gaps and bisect(said, gaps[-1].place) == bisect(said, place):
-                gaps[-1] = gaps[-1]._replace(gap=gaps[-1].gap + hole)
+                gaps[-1] = replace(gaps[-1], gap=gaps[-1].gap + hole)
             elif hole:
                 gaps.append(StreamSegment(direction, t_us, b"", hole, place))
             direction.lost_octets += hole

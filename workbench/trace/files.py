@@ -6,6 +6,7 @@ Only this module and the importers know Arrow, and they load it when they are ca
 from __future__ import annotations
 
 import os
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from functools import cache, lru_cache
@@ -75,13 +76,18 @@ def _struct_array(values: Sequence[dict[str, Any] | None], type_: Any) -> Any:
 
     if all(value is None for value in values):
         return nulls(type_, len(values))
-    used = set().union(*filter(None, values))
-    found = pa.array(values, pa.struct([field for field in type_ if field.name in used]))
+    count = len(values)
+    found: defaultdict[str, list[Any]] = defaultdict(lambda: [None] * count)
+    for place, value in enumerate(values):
+        if value:
+            for name, one in value.items():
+                found[name][place] = one
     children = [
-        found.field(field.name) if field.name in used else nulls(field.type, len(values))
+        pa.array(found[field.name], field.type) if field.name in found else nulls(field.type, count)
         for field in type_
     ]
-    return pa.StructArray.from_arrays(children, fields=[*type_], mask=found.is_null())
+    absent = pa.array([value is None for value in values])
+    return pa.StructArray.from_arrays(children, fields=[*type_], mask=absent)
 
 
 @lru_cache(maxsize=64)  # tables have as many rows as those before, but for the last

@@ -15,7 +15,7 @@ from workbench.amqp091.frame import WireItem as WireItem091
 from workbench.amqp10.composite import BY_DESCRIPTOR, Composite
 from workbench.amqp10.errors import AmqpError
 from workbench.amqp10.frame import Frame, ProtocolHeader, WireItem
-from workbench.amqp10.performatives import Performative, Role
+from workbench.amqp10.performatives import Performative, Role, decode_performative
 from workbench.amqp10.values import Described, MapPairs, Symbol, ULong
 from workbench.trace.flatten import HEARTBEAT, PROTOCOL_HEADER
 from workbench.trace.rebuild_010 import item_010
@@ -74,8 +74,8 @@ def performative_of(name: str, fields: Mapping[str, Any]) -> Performative:
     if cls is None or not issubclass(cls, Performative):
         raise RebuildError(f"{name or 'nothing'} is no frame of AMQP 1.0")
     try:
-        performative = _composite(cls, fields)
-        performative.size()  # finds a value that does not fit its field
+        octets = _composite(cls, fields).encode()
+        performative, _ = decode_performative(octets, 0, len(octets))  # what does not fit is found
     except (AmqpError, TypeError, ValueError, KeyError) as error:
         raise RebuildError(f"no {name} can be made of its fields: {error}") from None
     assert isinstance(performative, Performative)

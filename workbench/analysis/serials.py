@@ -1,4 +1,7 @@
-"""Serial numbers as Spark expressions [RFC 1982]: what `workbench.serial` is for single numbers."""
+"""Serial numbers as Spark expressions [RFC 1982]: what `workbench.serial` is for single numbers.
+
+A number on the circle is the low 32 bits of a long one, of one below zero as well.
+"""
 
 from __future__ import annotations
 
@@ -18,17 +21,17 @@ LARGEST = CIRCLE - 1
 
 def add(number: Column, by: Column) -> Column:
     """The serial number so many steps on (back if negative)."""
-    return F.pmod(number + by, F.lit(CIRCLE))
+    return (number + by).bitwiseAND(LARGEST)
 
 
 def steps(later: Column, earlier: Column) -> Column:
     """How many steps forward lead from the one to the other: 0 to 2^32 − 1."""
-    return F.pmod(later - earlier, F.lit(CIRCLE))
+    return (later - earlier).bitwiseAND(LARGEST)
 
 
 def signed(one: Column, other: Column) -> Column:
     """How far one is ahead of the other: −2^31 to 2^31 − 1."""
-    return F.pmod(one - other + F.lit(HALF), F.lit(CIRCLE)) - F.lit(HALF)
+    return (one - other + HALF).bitwiseAND(LARGEST) - HALF
 
 
 def used(granted: Column, at: Column, now: Column) -> Column:

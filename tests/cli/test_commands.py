@@ -480,7 +480,7 @@ def examples() -> list[list[str]]:
 
     names = ["scenarios", "run", "import", "show", "export"]
     found = []
-    for text in (TEXT, *(module.TEXT for module in commands())):
+    for text in (TEXT, *(module.TEXT for module in commands().values())):
         for line in re.sub(r"\\\n +", "", text).splitlines():
             if line.startswith("  workbench "):
                 command = line.strip().split("  ")[0].split("|")[0]

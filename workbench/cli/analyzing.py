@@ -33,7 +33,6 @@ from .console import (
 )
 from .places import refuse_capture, show_command
 
-NAME = "analyze"
 HELP = "ask a trace a question: credit, stalls, windows, grants, latency, ..."
 QUESTIONS = {name: question.about for name, question in FOLDED.items()} | {
     "unknowns": "what this trace cannot tell, per connection and link, and why"

@@ -21,7 +21,6 @@ from workbench.analysis.java import CHOICE, JAVA_FROM, javas
 from .console import BAD_INPUT, DONE, CommandError, add_format
 from .lab import notebooks
 
-NAME = "doctor"
 HELP = "what is installed, and what will not work and why"
 TEXT = """\
 Look at this machine: Python, packages, Java, memory, the lessons, and the

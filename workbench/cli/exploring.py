@@ -9,7 +9,6 @@ from typing import Any
 
 from .console import WRONG_USAGE, CommandError, Progress, add_format
 
-NAME = "explore"
 HELP = "visit every schedule of a link and find the shortest bad one"
 TEXT = """\
 Visit every order in which the flows and transfers of one link can be sent and

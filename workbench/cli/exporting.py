@@ -23,7 +23,6 @@ from .testing import EXPECTS, as_test
 if TYPE_CHECKING:
     from workbench.trace.schema import Row
 
-NAME = "export"
 HELP = "write a trace as a self-contained page or as a capture, a run as a test"
 TEXT = """\
 Write a trace in a form for others; the ending of the name says which.

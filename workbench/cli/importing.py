@@ -12,7 +12,6 @@ from .places import output_file
 FEW = 16
 """More captures than these, for a folder, are read at once and not one after the other."""
 
-NAME = "import"
 HELP = "make a trace of captures (pcap, pcapng) or of Proton's frame log"
 TEXT = """\
 Make a trace of captures: pcap or pcapng files, or the text that Proton prints

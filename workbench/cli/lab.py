@@ -14,7 +14,6 @@ from workbench.exercises.working_copies import FOLDER, lessons_of
 
 from .console import WRONG_USAGE, CommandError, add_port
 
-NAME = "lab"
 HELP = "open the lessons in JupyterLab"
 TEXT = """\
 Open JupyterLab on the map of the lessons.

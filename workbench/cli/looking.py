@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Look", "look"]
 
-NAME = "look"
 HELP = "one page about a capture: who waited, how long, why, and the worst frame"
 TEXT = """\
 Read a capture and say what happened on each of its links: who waited, how

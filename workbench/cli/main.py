@@ -18,7 +18,7 @@ from workbench.notebook import PlainError
 from .console import BAD_INPUT, DONE, STOPPED, WRONG_USAGE, CommandError, one_line
 
 # In the order in which a person meets them, with the module of each, which is loaded when it is
-# asked for and has NAME, HELP, TEXT, add_arguments and command.
+# asked for and has HELP, TEXT, add_arguments and command.
 MODULES = {
     "lab": "lab",
     "look": "looking",
@@ -67,11 +67,9 @@ class Parser(argparse.ArgumentParser):
         raise CommandError(f"{message} (see `{self.prog} --help`)", WRONG_USAGE)
 
 
-def commands(*names: str) -> tuple[ModuleType, ...]:
-    """The modules of these commands, or of all."""
-    return tuple(
-        import_module(f"{__package__}.{MODULES[name]}") for name in (names or tuple(MODULES))
-    )
+def commands(*names: str) -> dict[str, ModuleType]:
+    """The modules of these commands, or of all, by name."""
+    return {name: import_module(f"{__package__}.{MODULES[name]}") for name in names or MODULES}
 
 
 def parser(*names: str) -> argparse.ArgumentParser:
@@ -86,9 +84,9 @@ def parser(*names: str) -> argparse.ArgumentParser:
     listed = whole.add_subparsers(
         title="commands", metavar="COMMAND", dest="command_name", required=True
     )
-    for module in commands(*names):
+    for name, module in commands(*names).items():
         one = listed.add_parser(
-            module.NAME,
+            name,
             help=module.HELP,
             description=module.TEXT,
             formatter_class=argparse.RawDescriptionHelpFormatter,

@@ -11,7 +11,6 @@ from .choosing import add_config, preset_configured, scenario_named, settings
 from .console import WRONG_USAGE, CommandError, Progress, add_many, add_output, say, suggestion
 from .places import output_file
 
-NAME = "run"
 HELP = "play a scenario and keep its trace"
 TEXT = """\
 Play a scenario on the virtual clock until it rests, and write its trace.

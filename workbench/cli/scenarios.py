@@ -10,7 +10,6 @@ from typing import Any
 from .choosing import all_scenarios, preset_named, scenario_named
 from .console import add_format
 
-NAME = "scenarios"
 HELP = "list what can be run, with parameters and actions"
 TEXT = """\
 List the scenarios: what each is about, its parameters with range, unit and

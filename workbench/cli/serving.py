@@ -12,7 +12,6 @@ from .choosing import add_config, preset_configured
 from .console import WRONG_USAGE, CommandError, add_many, place, say
 from .holding import hold_by_hand
 
-NAME = "serve"
 HELP = "a broker on a socket, or a proxy in front of yours, for clients of your own"
 TEXT = """\
 Start the broker on a socket and keep it until Ctrl-C (or SIGTERM).

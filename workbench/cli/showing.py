@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from workbench.trace.cut import Cut
     from workbench.trace.fold import Scope
 
-NAME = "show"
 HELP = "print a trace in words"
 TEXT = """\
 Print a trace in words, one line a row: what happened, what it means, which
@@ -46,6 +45,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def command(arguments: argparse.Namespace) -> int:
     """Print."""
+    from workbench.trace.cut import run_of
     from workbench.trace.files import iter_rows
     from workbench.trace.transcript import transcript
     from workbench.trace.words import visible
@@ -57,18 +57,12 @@ def command(arguments: argparse.Namespace) -> int:
     if arguments.at is not None:
         tell(step(cut_at(arguments)))
         return 0
-    found = []
     with reading(arguments.trace):
+        wanted = None if arguments.run is None else run_of(arguments.trace, arguments.run)
         for name, run in groupby(iter_rows(arguments.trace), key=lambda row: row.run):
-            found.append(name)
-            if arguments.run not in (None, name):
-                continue
-            print(f"run {visible(name)}")
-            tell(transcript(run))
-    if arguments.run is not None and arguments.run not in found:
-        raise CommandError(
-            f"no run {arguments.run!r} in it; there are: {', '.join(found)}", WRONG_USAGE
-        )
+            if wanted in (None, name):
+                print(f"run {visible(name)}")
+                tell(transcript(run))
     return 0
 
 

@@ -9,7 +9,6 @@ from dataclasses import asdict
 from .console import add_format, add_many, add_output, say, table, tell
 from .places import output_file
 
-NAME = "snapshot"
 HELP = "queues, links and their credit of a broker as it is now; read only"
 TEXT = """\
 Look at a broker once: its queues, links, their credit and windows, and its

@@ -19,7 +19,7 @@ from .endpoint_view import seen, spoken
 from .grants import at_zero
 from .readings import links_read, senders, sessions_read
 from .schemas import COMPARE, LINK, TRACE
-from .segmented_scan import segmented_scan
+from .segmented_scan import checkpointed, segmented_scan
 from .settling import settlements
 from .violations import violations_of
 from .windows import windows_of
@@ -71,7 +71,7 @@ def _parts(trace: DataFrame, chunks: Chunks) -> Iterator[DataFrame]:
         F.sum("us").alias("duration_us"), _most("duration_us", F.col("us"), "seq")
     )
     rows, others = seen(trace), spoken(trace)
-    sessions = sessions_read(rows, chunks)
+    sessions = checkpointed(sessions_read(rows, chunks))
     carried = windows_of(rows, sessions, chunks)
     if others:
         carried = carried.unionByName(_on_channels(trace), allowMissingColumns=True)
@@ -81,7 +81,7 @@ def _parts(trace: DataFrame, chunks: Chunks) -> Iterator[DataFrame]:
         _most("closed_us", F.when(F.col("closed_times") > 0, F.col("longest_closed_us")),
               "worst_seq"),
     )  # fmt: skip
-    links = links_read(rows, chunks)
+    links = checkpointed(links_read(senders(rows), chunks))
     gaps = _gaps(links, chunks)
     if others:
         on_channels = channels.channel_rows(trace)
@@ -126,7 +126,7 @@ def _most(name: str, amount: Column, seq: str) -> Column:
 
 def _gaps(links: DataFrame, chunks: Chunks) -> DataFrame:
     """From one message of a link (`seq`) to the next."""
-    begun = senders(links).where("begins").select("run", "key", "seq", "t_us")
+    begun = links.where("begins").select("run", "key", "seq", "t_us")
     read = segmented_scan(begun, chunks, {"begun": F.struct("t_us", "seq")})
     before = F.col("was_begun")
     return read.select(

@@ -16,7 +16,7 @@ from .intervals import intervals
 from .latency import answers_to_grants, percentile
 from .readings import endings, links_read, merged, receivers, senders
 from .schemas import GRANTS, LINK
-from .segmented_scan import segmented_scan
+from .segmented_scan import checkpointed, segmented_scan
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -33,7 +33,7 @@ STEADY = 10
 def grants(trace: DataFrame, chunks: Chunks) -> DataFrame:
     """Gives one row for each link."""
     rows = seen(trace)
-    read = links_read(rows, chunks)
+    read = checkpointed(links_read(rows, chunks))
     trips = (
         answers_to_grants(read, chunks)
         .groupBy(*LINK)

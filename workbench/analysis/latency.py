@@ -35,7 +35,7 @@ def percentile(value: str, percent: int) -> Column:
 def latency(trace: DataFrame, chunks: Chunks) -> DataFrame:
     """Gives one row for each link and measure that began at least once."""
     rows = seen(trace)
-    read = links_read(rows, chunks)
+    read = checkpointed(links_read(rows, chunks))
     begun = [
         settlements(rows, read).withColumn("measure", F.lit("settlement")),
         answers_to_grants(read, chunks).withColumn("measure", F.lit("grant")),

@@ -33,7 +33,6 @@ from .counters import (
 )
 from .endpoint_view import VIEW, is_named, lost_places
 from .schemas import LINK
-from .segmented_scan import checkpointed
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -61,20 +60,22 @@ def links_read(rows: DataFrame, chunks: Chunks) -> DataFrame:
     """Rows of links with the sender's counters, as the row's end knows them.
 
     Args:
-        rows: of `endpoint_view.seen`.
+        rows: of `endpoint_view.seen`, or those of `senders`.
         chunks: how they are cut.
 
     Returns:
-        The rows with `key` (link and view), `by_sender`, `sends` (a transfer), `begins` and `ends`
-        (of a message), `number` (messages begun so far), `was_drain` (the receiver's flow before
-        asked for a drain) and what `_limited` adds.
+        `key` (link and view), `_OF_ROWS` and `_OF_LINKS` of each row, `by_sender`, `sends` (a
+        transfer), `begins` and `ends` (of a message), `number` (messages begun so far), `was_drain`
+        (the receiver's flow before asked for a drain) and what `_limited` adds.
     """
     by_sender = F.coalesce(F.col("from_peer") == F.col("link_sender"), F.lit(False))
-    named = rows.where(is_named()).withColumns(
-        {"key": F.xxhash64(*LINK, VIEW), "by_sender": by_sender,
-         "lost": lost_places(F.col("link_sender"))}
+    lost = lost_places(F.col("link_sender")).alias("lost")
+    named = rows.where(is_named()).select("*", by_sender.alias("by_sender"), lost)
+    word = link_word(F.col("kind"), F.col("by_sender"))
+    named = named.select(
+        F.xxhash64(*LINK, VIEW).alias("key"), *_OF_ROWS, *_OF_LINKS, "by_sender", "lost",
+        *(column.alias(name) for name, column in word.items()),
     )  # fmt: skip
-    named = named.withColumns(link_word(F.col("kind"), F.col("by_sender")))
     op = F.col("op")
     drain = F.when(op == GRANTED, F.coalesce("drain", F.lit(False)))
     remembered = {"lost": F.col("lost"), "drain": drain}
@@ -86,7 +87,7 @@ def links_read(rows: DataFrame, chunks: Chunks) -> DataFrame:
         "ends": op == TRANSFERRED,
         "number": begun(),
     }
-    return checkpointed(read.withColumns(told).drop(*_SCANNED, "now_drain"))
+    return read.withColumns(told).drop(*_SCANNED, "now_drain")
 
 
 def sessions_read(rows: DataFrame, chunks: Chunks) -> DataFrame:
@@ -97,16 +98,25 @@ def sessions_read(rows: DataFrame, chunks: Chunks) -> DataFrame:
         chunks: how they are cut.
 
     Returns:
-        The rows with `key` (session and view), `sends` and what `_limited` adds.
+        `key` (session and view), `_OF_ROWS` and `_OF_SESSIONS` of each row, `sends` and what
+        `_limited` adds.
     """
-    named = rows.where(F.col("session").isNotNull()).withColumns(
-        {"key": F.xxhash64(*SESSION), "lost": lost_places(F.col(VIEW)),
-         **session_word(F.col("kind"), F.col("said"))}
+    word = session_word(F.col("kind"), F.col("said"))
+    named = rows.where(F.col("session").isNotNull()).select(
+        F.xxhash64(*SESSION).alias("key"), *_OF_ROWS, *_OF_SESSIONS,
+        lost_places(F.col(VIEW)).alias("lost"),
+        *(column.alias(name) for name, column in word.items()),
     )  # fmt: skip
     read = _limited(counted(named, chunks, links=False, lasts={"lost": F.col("lost")}))
-    return checkpointed(read.withColumn("sends", F.col("op") == MOVED).drop(*_SCANNED))
+    return read.withColumn("sends", F.col("op") == MOVED).drop(*_SCANNED)
 
 
+# What questions ask of a row: all of it, through every window, took twice as long.
+_OF_ROWS = (*LINK, VIEW, "seq", "t_us", "frame_id", "from_peer", "kind", "own")
+_OF_LINKS = (
+    "attaches", "link_credit", "drain", "echo", "delivery_id", "settled", "aborted",
+)  # fmt: skip
+_OF_SESSIONS = ("said", "incoming_window", "next_incoming_id", "next_outgoing_id")
 _SCANNED = ("op", "stated", "given", "lost", *scanned("lost"))
 
 

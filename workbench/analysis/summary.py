@@ -14,7 +14,7 @@ from .chunks import Chunks
 from .compose import question
 from .endpoint_view import ends_message, seen, spoken
 from .links import SENDER, by_user, with_counters
-from .readings import links_read, sessions_read
+from .readings import links_read, senders, sessions_read
 from .schemas import LINK, SUMMARY
 from .segmented_scan import checkpointed, segmented_scan
 from .stalls import stalls
@@ -62,7 +62,7 @@ def summary(trace: DataFrame, chunks: Chunks) -> DataFrame:
         F.max(F.struct(long, (-F.col("seq")).alias("seq"), "brake")).alias("longest"),
     )
     views = seen(trace)
-    breaches = beyond_credit(links_read(views, chunks), chunks).union(
+    breaches = beyond_credit(links_read(senders(views), chunks), chunks).union(
         beyond_window(sessions_read(views, chunks), chunks)
     )
     what = F.col("what")

@@ -134,7 +134,7 @@ def _head_of_line(trace: DataFrame, window_us: int, chunks: Chunks) -> DataFrame
         *keys, "seq", "t_us", "shut"
     )
     has = _changes(
-        senders(links_read(rows, chunks)), F.col("left") > 0, F.col("left_last") > 0
+        links_read(senders(rows), chunks), F.col("left") > 0, F.col("left_last") > 0
     ).select(*keys, "seq", "t_us", F.col("is").alias("has"))
     events = merged([shut, has], (*keys, "seq")).withColumn("key", F.xxhash64(*keys))
     remembered = {name: F.col(name) for name in ("shut", "has")}

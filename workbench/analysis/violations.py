@@ -18,7 +18,7 @@ from .compose import question
 from .endpoint_view import VIEW, losses, seen
 from .readings import SESSION, links_read, senders, sessions_read
 from .schemas import LINK, VIOLATIONS
-from .segmented_scan import segmented_scan
+from .segmented_scan import checkpointed, segmented_scan
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -48,7 +48,8 @@ CLAUSES = {
 def violations(trace: DataFrame, chunks: Chunks) -> DataFrame:
     """Gives one row for each frame and each rule that it breaks."""
     rows = seen(trace)
-    links, sessions = links_read(rows, chunks), sessions_read(rows, chunks)
+    links = checkpointed(links_read(senders(rows), chunks))
+    sessions = checkpointed(sessions_read(rows, chunks))
     return excused(violations_of(rows, links, sessions, chunks), trace)
 
 
@@ -89,9 +90,7 @@ def beyond_credit(links: DataFrame, chunks: Chunks) -> DataFrame:
     heeds = F.col("own") & (F.col(VIEW) == CLIENT)
     # Before the receiver's first flow a link that was attached has credit 0: nothing may go.
     over = F.coalesce("over", F.when(F.col("unspoken"), F.col("number")))
-    return _beyond(
-        senders(links).withColumn("over", over), F.col("begins"), heeds, BEYOND_CREDIT, chunks
-    )
+    return _beyond(links.withColumn("over", over), F.col("begins"), heeds, BEYOND_CREDIT, chunks)
 
 
 def beyond_window(sessions: DataFrame, chunks: Chunks) -> DataFrame:
@@ -132,14 +131,14 @@ def _beyond(read: DataFrame, sends: Column, heeds: Column, what: str, chunks: Ch
 def _numbers(links: DataFrame, chunks: Chunks) -> list[DataFrame]:
     """Delivery-ids: missing, or not the next."""
     number = F.col("delivery_id").cast("long").alias("id")
-    begun = senders(links).where("begins").select(
+    begun = links.where("begins").select(
         "run", *LINK[1:], F.xxhash64(*SESSION).alias("key"), "seq", "frame_id", "from_peer", number,
         # What begins in a capture may be the rest of a message.
         (F.col("attach_no").isNotNull() | (F.col("number") > 1)).alias("whole"),
     )  # fmt: skip
     read = segmented_scan(begun, chunks, {"id": F.when(F.col("id").isNotNull(), F.struct("id"))})
     # Of a message of several frames, each that names an id names the first one's.
-    goes_on = senders(links).where("sends")
+    goes_on = links.where("sends")
     going = segmented_scan(
         goes_on.select("run", *LINK[1:], "key", "seq", "frame_id", "from_peer", number, "begins"),
         chunks, {"first": F.when(F.col("begins"), F.struct("id"))},

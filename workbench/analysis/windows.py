@@ -15,6 +15,7 @@ from .endpoint_view import VIEW, ends_message, seen
 from .intervals import intervals
 from .readings import SESSION, endings, merged, senders, sessions_read
 from .schemas import LINK, WINDOWS
+from .segmented_scan import checkpointed
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -26,7 +27,7 @@ __all__ = ["closings", "windows", "windows_of"]
 def windows(trace: DataFrame, chunks: Chunks) -> DataFrame:
     """Gives one row for each session and direction in which a transfer or a window was seen."""
     rows = seen(trace)
-    return windows_of(rows, sessions_read(rows, chunks), chunks)
+    return windows_of(rows, checkpointed(sessions_read(rows, chunks)), chunks)
 
 
 def windows_of(rows: DataFrame, read: DataFrame, chunks: Chunks) -> DataFrame:

@@ -96,10 +96,10 @@ def _named(rows: DataFrame, sender: str) -> DataFrame:
 
 def content(trace: DataFrame) -> DataFrame:
     """Frames of messages, once each: `LINK`, `seq`, `t_us`, `begins`, `body_bytes`."""
-    rows = once(_frames(trace).drop("link_sender"))
-    rows = rows.where(
-        F.col("kind").isin(*CONTENT) & F.col("session").isNotNull() & F.col("from_peer").isNotNull()
-    )
+    rows = _frames(trace).where(F.col("kind").isin(*CONTENT)).select(
+        *_PLACE, "seq", "t_us", "frame_id", "event", "kind", "from_peer", "body_bytes"
+    )  # fmt: skip
+    rows = once(rows).where(F.col("session").isNotNull() & F.col("from_peer").isNotNull())
     rows = rows.withColumn("begins", _begins(F.col("from_peer")))
     return _named(rows, "from_peer").select(*LINK, "seq", "t_us", "begins", "body_bytes")
 

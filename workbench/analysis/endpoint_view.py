@@ -275,13 +275,13 @@ def _frames(trace: DataFrame) -> DataFrame:
     )  # fmt: skip
 
 
-def frames_once(trace: DataFrame) -> DataFrame:
-    """One row for each frame: the observed one, else the sent one, else the received one."""
-    return once(_frames(trace))
+def frames_once(trace: DataFrame, *names: str) -> DataFrame:
+    """One row for each frame, with these columns of `seen`: see `once`."""
+    return once(_frames(trace).select("run", "frame_id", "seq", "event", *names))
 
 
 def once(frames: DataFrame) -> DataFrame:
-    """Of these rows of frames one for each; see `frames_once`."""
+    """Of each frame the row that observed it, else the one that sent it, else the received one."""
     rank = F.when(F.col("event") == OBSERVED, 0).when(F.col("event") == SENT, 1).otherwise(2)
     rows = frames.withColumn("rank", rank)
     names = [name for name in rows.columns if name not in ("run", "frame_id", "rank")]

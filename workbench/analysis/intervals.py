@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from pyspark.sql import functions as F
 
 from .chunks import Chunks
-from .segmented_scan import segmented_scan
+from .segmented_scan import checkpointed, segmented_scan
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -51,7 +51,9 @@ def intervals(
         "edge": F.struct("holds", "t_us", "seq"),
         "over": F.expr("if(tie = 1, true, null)"),
     }
-    read = segmented_scan(edges.union(last), chunks, remembered, order=("seq", "tie"))
+    # The scan of a cut trace asks for them twice, and they are few.
+    turns = checkpointed(edges.union(last))
+    read = segmented_scan(turns, chunks, remembered, order=("seq", "tie"))
     return read.where("was_edge.holds and was_over is null").selectExpr(
         *keys,
         "was_edge.t_us as start_us",

@@ -26,7 +26,7 @@ from .readings import (
     sessions_read,
 )
 from .schemas import LINK, THROUGHPUT, TRACE
-from .segmented_scan import segmented_scan
+from .segmented_scan import checkpointed, segmented_scan
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -74,7 +74,7 @@ def _counted(trace: DataFrame, window_us: int, chunks: Chunks) -> DataFrame:
     sends = F.coalesce(by_user(), F.lit(False)) & (F.col("kind") == "transfer")
     last = ends_message(F.col("more"), F.col("aborted"))
     rows = (
-        frames_once(trace)
+        frames_once(trace, *LINK[1:], "t_us", "from_peer", "kind", "more", "aborted", "body_bytes")
         .where(F.col("link").isNotNull())
         .select(
             *LINK, "seq", F.xxhash64(*LINK).alias("key"), "body_bytes", sends.alias("sends"),
@@ -137,6 +137,7 @@ def _head_of_line(trace: DataFrame, window_us: int, chunks: Chunks) -> DataFrame
         links_read(senders(rows), chunks), F.col("left") > 0, F.col("left_last") > 0
     ).select(*keys, "seq", "t_us", F.col("is").alias("has"))
     events = merged([shut, has], (*keys, "seq")).withColumn("key", F.xxhash64(*keys))
+    events = checkpointed(events)  # two things are asked of it
     remembered = {name: F.col(name) for name in ("shut", "has")}
     read = segmented_scan(events, chunks, remembered)
     holds, held = (F.col(f"{now}_shut") & F.col(f"{now}_has") for now in ("now", "was"))

@@ -260,8 +260,8 @@ def seen(trace: DataFrame) -> DataFrame:
         The row's key columns, the fields on the wire that flow control lives on, and what
         `endpoint_view` adds.
     """
-    rows = endpoint_view(_frames(trace), trace).drop("is_frame")
-    return checkpointed(rows)
+    rows = endpoint_view(_frames(trace), trace)
+    return checkpointed(rows.drop("is_frame", "protocol", "body_bytes"))
 
 
 def _frames(trace: DataFrame) -> DataFrame:
@@ -269,14 +269,14 @@ def _frames(trace: DataFrame) -> DataFrame:
     frame = F.col("frame")
     return trace.where(is_frame() & F.col("connection").isNotNull()).select(
         "run", "seq", "t_us", "event", "protocol", "frame_id", "from_peer", "connection",
-        "session", "link", "link_sender", "attach_no", "queue", "kind", "body_bytes",
+        "session", "link", "link_sender", "attach_no", "kind", "body_bytes",
         *(frame[name].alias(name) for name in _FIELDS), reckoned().alias("reckoned"),
         attaches().alias("attaches"),
     )  # fmt: skip
 
 
 def frames_once(trace: DataFrame, *names: str) -> DataFrame:
-    """One row for each frame, with these columns of `seen`: see `once`."""
+    """One row for each frame, with these columns of `_frames`: see `once`."""
     return once(_frames(trace).select("run", "frame_id", "seq", "event", *names))
 
 

@@ -15,7 +15,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from workbench.capture.importer import import_capture
-from workbench.capture.packet import segment_of
+from workbench.capture.packet import Segment, segment_of
 from workbench.capture.pcap import CaptureReader
 from workbench.trace.packet_out import ACK, SYN, PcapngWriter
 
@@ -38,7 +38,7 @@ class Replay:
                 packets = list(CaptureReader(stream, path.name))
             for packet in packets:
                 segment = segment_of(packet)
-                if isinstance(segment, tuple):
+                if isinstance(segment, Segment):
                     tcp = packet.data.index(segment.source[-2:] + segment.destination[-2:], 34)
                     if segment.flags & (SYN | ACK) == SYN:
                         clients.setdefault((number, segment.source), len(clients))

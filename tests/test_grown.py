@@ -1,8 +1,10 @@
-"""A long run out of a short one: its counters go on as those of a run that is long itself."""
+"""A long run out of a short one, and a large capture out of small ones, say what those say."""
 
 import pytest
 
 from benchmarks.grown import StretchError, stretch
+from benchmarks.replayed import CAPTURES, Replay
+from workbench.capture.importer import import_capture
 from workbench.folds.credit import credit_rows
 from workbench.scenarios.run import run
 from workbench.trace import files
@@ -41,3 +43,13 @@ def test_a_run_that_does_not_repeat_itself_is_refused(tmp_path):
     with pytest.raises(StretchError, match="do not repeat themselves"):
         stretch(tmp_path / "none.parquet", played(3), 1_000)
     assert not list(tmp_path.iterdir())
+
+
+def test_a_replayed_capture_has_the_frames_of_each_copy(tmp_path):
+    """Each copy on connections of its own, and nothing of it is missing."""
+    path, replay = tmp_path / "replayed.pcapng", Replay(CAPTURES[:2])
+    copies = replay.write(path, 3 * replay.frames)
+    whole = [import_capture(each).rows for each in (*CAPTURES[:2], path)]
+    assert copies == 3
+    assert len(whole[2]) == 3 * (len(whole[0]) + len(whole[1]))
+    assert len({row.connection for row in whole[2]}) == 3 * 2

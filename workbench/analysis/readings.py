@@ -45,6 +45,13 @@ SESSION = ("run", "connection", "session", VIEW)
 LATE = 1 << 62
 """Behind every row."""
 
+# What questions ask of a row: all of it, through every window, took twice as long.
+_OF_ROWS = (*LINK, VIEW, "seq", "t_us", "frame_id", "from_peer", "kind", "own")
+_OF_LINKS = (
+    "attaches", "link_credit", "drain", "echo", "delivery_id", "settled", "aborted",
+)  # fmt: skip
+_OF_SESSIONS = ("said", "incoming_window", "next_incoming_id", "next_outgoing_id")
+
 
 def senders(rows: DataFrame) -> DataFrame:
     """Of links: the rows that tell what the sender knows."""
@@ -111,12 +118,6 @@ def sessions_read(rows: DataFrame, chunks: Chunks) -> DataFrame:
     return read.withColumn("sends", F.col("op") == MOVED).drop(*_SCANNED)
 
 
-# What questions ask of a row: all of it, through every window, took twice as long.
-_OF_ROWS = (*LINK, VIEW, "seq", "t_us", "frame_id", "from_peer", "kind", "own")
-_OF_LINKS = (
-    "attaches", "link_credit", "drain", "echo", "delivery_id", "settled", "aborted",
-)  # fmt: skip
-_OF_SESSIONS = ("said", "incoming_window", "next_incoming_id", "next_outgoing_id")
 _SCANNED = ("op", "stated", "given", "lost", *scanned("lost"))
 
 

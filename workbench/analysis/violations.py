@@ -69,7 +69,7 @@ def excused(found: DataFrame, trace: DataFrame) -> DataFrame:
 def violations_of(
     rows: DataFrame, links: DataFrame, sessions: DataFrame, chunks: Chunks
 ) -> DataFrame:
-    """The answer, from what `readings` gives."""
+    """The answer, from what `readings` gives; of links the rows of their senders."""
     found = [
         beyond_credit(links, chunks),
         beyond_window(sessions, chunks),
@@ -85,7 +85,7 @@ def violations_of(
 
 
 def beyond_credit(links: DataFrame, chunks: Chunks) -> DataFrame:
-    """Of the answer the messages that begin without credit, from what `links_read` gives."""
+    """Of the answer the messages begun without credit, from what `links_read` gives of senders."""
     # RabbitMQ puts a flow aside while its queue has not answered the one before.
     heeds = F.col("own") & (F.col(VIEW) == CLIENT)
     # Before the receiver's first flow a link that was attached has credit 0: nothing may go.

@@ -45,7 +45,7 @@ SESSION = ("run", "connection", "session", VIEW)
 LATE = 1 << 62
 """Behind every row."""
 
-# What questions ask of a row: all of it, through every window, took twice as long.
+# What questions ask of a row. To carry all of it through every window took twice as long.
 _OF_ROWS = (*LINK, VIEW, "seq", "t_us", "frame_id", "from_peer", "kind", "own")
 _OF_LINKS = (
     "attaches", "link_credit", "drain", "echo", "delivery_id", "settled", "aborted",
@@ -76,8 +76,9 @@ def links_read(rows: DataFrame, chunks: Chunks) -> DataFrame:
         (the receiver's flow before asked for a drain) and what `_limited` adds.
     """
     by_sender = F.coalesce(F.col("from_peer") == F.col("link_sender"), F.lit(False))
-    lost = lost_places(F.col("link_sender")).alias("lost")
-    named = rows.where(is_named()).select("*", by_sender.alias("by_sender"), lost)
+    named = rows.where(is_named()).withColumns(
+        {"by_sender": by_sender, "lost": lost_places(F.col("link_sender"))}
+    )
     word = link_word(F.col("kind"), F.col("by_sender"))
     named = named.select(
         F.xxhash64(*LINK, VIEW).alias("key"), *_OF_ROWS, *_OF_LINKS, "by_sender", "lost",

@@ -137,7 +137,7 @@ def _head_of_line(trace: DataFrame, window_us: int, chunks: Chunks) -> DataFrame
         links_read(senders(rows), chunks), F.col("left") > 0, F.col("left_last") > 0
     ).select(*keys, "seq", "t_us", F.col("is").alias("has"))
     events = merged([shut, has], (*keys, "seq")).withColumn("key", F.xxhash64(*keys))
-    events = checkpointed(events)  # two things are asked of it
+    events = checkpointed(events)  # as in `intervals`
     remembered = {name: F.col(name) for name in ("shut", "has")}
     read = segmented_scan(events, chunks, remembered)
     holds, held = (F.col(f"{now}_shut") & F.col(f"{now}_has") for now in ("now", "was"))

@@ -13,8 +13,8 @@ from pyspark.sql import functions as F
 
 from benchmarks.grown import tile
 from workbench.analysis.chunks import (
+    ROWS_OF_MB,
     UNDEALT_ROWS,
-    WHOLE_ROWS,
     Chunks,
     _check_sum,
     _task,
@@ -23,7 +23,7 @@ from workbench.analysis.chunks import (
 )
 from workbench.analysis.credit import credit
 from workbench.analysis.reading import open_trace
-from workbench.analysis.session import SCAN_TASKS
+from workbench.analysis.session import SCAN_TASKS, room_mb
 from workbench.scenarios.run import run
 from workbench.trace import files
 
@@ -138,14 +138,22 @@ def test_credit_deals_its_rows_once(spark, hot):
     assert links <= dealt < 1.5 * links
 
 
+ROOM_MB = 800
+HELD = ROOM_MB * ROWS_OF_MB
+"""The rows of the longest connections that there is room for."""
+
+
 @settings(derandomize=True, max_examples=60, deadline=None)
-@given(sizes=st.lists(st.integers(2_000, 60_000), min_size=1, max_size=60))
-def test_connections_are_left_whole_only_if_they_can_be_dealt_evenly(sizes):
+@given(
+    sizes=st.lists(st.integers(2_000, 60_000), min_size=1, max_size=60),
+    room=st.sampled_from([60, ROOM_MB]),
+)
+def test_connections_are_left_whole_only_if_they_can_be_dealt_evenly_or_held(sizes, room):
     """One that is long is cut, and all are if no number deals them evenly."""
     connections = {("a run", f"c{number}"): size for number, size in enumerate(sizes)}
-    chunks = Chunks.of(sum(sizes), connections)
+    chunks = Chunks.of(sum(sizes), connections, room_mb=room)
     if not chunks.deal:
-        assert chunks.whole == (sum(sizes) <= WHOLE_ROWS)
+        assert chunks.whole == (sum(sorted(sizes)[-4:]) <= room * ROWS_OF_MB)
         even = max(sizes) <= sum(sizes) / 16 and len(sizes) >= 40
         assert not even or sum(sizes) <= UNDEALT_ROWS
         return
@@ -157,18 +165,56 @@ def test_connections_are_left_whole_only_if_they_can_be_dealt_evenly(sizes):
     assert max(loads) <= sum(sizes) / 9
 
 
-def test_a_trace_is_cut_only_above_the_rows_up_to_which_a_cut_does_not_pay():
-    """Whatever is known of its connections, one of which is long."""
-    for known in (None, {("a run", "c1"): WHOLE_ROWS}):
-        assert Chunks.of(WHOLE_ROWS, known).uncut
-        assert not Chunks.of(WHOLE_ROWS + 1, known).uncut
+def test_a_trace_is_cut_only_if_its_longest_connections_do_not_fit_into_memory():
+    """All of its rows count where nothing is known of its connections."""
+    for rows in (HELD, HELD + 1):
+        for known in (None, {("a run", "c1"): rows}, {("a run", None): rows}):
+            assert Chunks.of(rows, known, room_mb=ROOM_MB).uncut == (rows <= HELD)
+    for size in (HELD // 4, HELD // 4 + 1):
+        alike = {("a run", f"c{number}"): size for number in range(6)}
+        assert Chunks.of(6 * size, alike, room_mb=ROOM_MB).uncut == (4 * size <= HELD)
+
+
+@pytest.mark.parametrize("whole", [(True, True), (True, False), (False, False)])
+def test_two_traces_are_cut_if_one_is(whole):
+    """As the longer one is; the deal of one says nothing of the other."""
+    one, other = (
+        Chunks.of(rows, {("a run", "c1"): rows}, room_mb=ROOM_MB * 9 if uncut else 0)
+        for rows, uncut in zip((3_000_000, 2_000_000), whole, strict=True)
+    )
+    dealt_too = Chunks.of(3_000_000, {("a run", f"c{n}"): 3_000 for n in range(1_000)}, room_mb=0)
+    assert dealt_too.deal
+    for both in (one.beside(other), other.beside(one)):
+        assert both == dataclasses.replace(one, whole=all(whole))
+    assert dealt_too.beside(other).whole == other.whole
+    assert not dealt_too.beside(other).deal
+
+
+@pytest.mark.parametrize(
+    ("settings", "megabytes"),
+    [
+        ({}, 724),
+        ({"spark.driver.memory": "512m"}, 212),
+        ({"spark.driver.memory": "2G"}, 1_748),
+        ({"spark.driver.memory": "3000"}, 2_700),
+        ({"spark.driver.memory": "2147483648b"}, 1_748),
+        ({"spark.driver.memory": "4gb", "spark.executor.memory": "1g"}, 3_796),
+        ({"spark.master": "spark://here:7077", "spark.driver.memory": "4g"}, 724),
+        ({"spark.driver.memory": "200m"}, 0),
+        ({"spark.driver.memory": "much"}, 0),
+        ({"spark.master": "yarn", "spark.executor.memory": "3t"}, 3 * 2**20 - 300),
+    ],
+)
+def test_memory_is_that_of_who_does_the_work(settings, megabytes):
+    """The driver here, an executor on a cluster; in all of Spark's words for an amount."""
+    assert room_mb({"spark.master": "local[2]"} | settings) == megabytes
 
 
 def test_rows_of_no_connection_do_not_keep_connections_from_being_whole():
     """Most rows may be work inside a broker: they are of no link."""
     connections = {("a run", f"c{number}"): 5_000 for number in range(60)}
-    assert Chunks.of(700_000, connections | {("a run", None): 400_000}).deal
-    assert not Chunks.of(700_000, {("a run", None): 700_000}).deal
+    assert Chunks.of(700_000, connections | {("a run", None): 400_000}, room_mb=ROOM_MB).deal
+    assert not Chunks.of(700_000, {("a run", None): 700_000}, room_mb=ROOM_MB).deal
 
 
 @pytest.mark.slow

@@ -119,6 +119,13 @@ def test_where_nothing_is_configured_it_is_what_fits_the_machine(started, tmp_pa
     assert after["PYSPARK_PYTHON"] == sys.executable
 
 
+@pytest.mark.parametrize(("heap", "size"), [("512m", "8m"), ("", "72m"), ("8g", "328m")])
+def test_a_window_leaves_room_for_others_in_any_heap(started, tmp_path, heap, size):
+    """What it holds of a long link beyond that goes to disk; else it takes all the memory."""
+    options, _ = started({"SPARK_CONF_DIR": str(tmp_path), "WORKBENCH_SPARK_MEMORY": heap})
+    assert options["spark.sql.windowExec.buffer.spill.size.threshold"] == size
+
+
 def test_settings_of_a_question_spare_what_was_configured_or_asked_for(folder, monkeypatch):
     """A small trace's settings, which a lesson makes for each question."""
     monkeypatch.setattr(os, "environ", {"SPARK_CONF_DIR": str(folder)})

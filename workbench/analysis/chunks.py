@@ -5,8 +5,8 @@ into chunks instead, a chunk of a connection, with all its links, goes to one ta
 link's counters are when a chunk begins is worked out from one short summary per chunk and link.
 
 Where a trace is many connections and none of them is long, there is no need to cut: each goes to
-one task as it is, and nothing has to be carried from one chunk to the next. Nor is a trace of up to
-a million rows cut: to carry states costs more there than it gains.
+one task as it is, and nothing has to be carried from one chunk to the next. Nor is a trace cut
+whose longest connections fit into memory: to carry states costs more than it gains.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from __future__ import annotations
 import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass
+from heapq import nlargest
 from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as F
@@ -28,9 +29,14 @@ __all__ = [
 CHUNK, DEAL, UNIT = "chunk", "deal", "unit"
 UNDEALT_ROWS = 100_000
 """A trace of no more rows is not dealt by connections: a plain shuffle by link is as good."""
-WHOLE_ROWS = 1_000_000
-"""A trace of no more rows is worked through faster than it is cut, even if it is all of one link:
-on two cores `credit` and `stalls` of a million rows take 46 s whole and 67 s cut."""
+ROWS_OF_MB, AT_ONCE = 1_500, 4
+"""So many of the longest connections may be worked on at once, and so many of their rows have room
+in a megabyte.
+
+A window of Spark holds all rows of a link, and several that follow each other hold them several
+times. With 512 MB no question failed of one link of 3,200 rows a megabyte, and two did of two links
+at once of 1,600 each.
+"""
 SHORT = 16
 """A connection is short if it has no more than one in so many of the rows of connections."""
 LARGEST_SHARE = 9
@@ -47,7 +53,7 @@ class Chunks:
     Attributes:
         rows: rows of a run in one chunk.
         tasks: partitions after a shuffle.
-        whole: the trace is not large: where each link may be one task, it is.
+        whole: no connection is too long for it: where each link may be one task, it is.
         deal: not 0: no connection is cut, and this number deals them evenly; see `dealt`.
     """
 
@@ -63,7 +69,11 @@ class Chunks:
 
     @classmethod
     def of(
-        cls, rows: int, connections: Mapping[tuple[str, str | None], int] | None = None
+        cls,
+        rows: int,
+        connections: Mapping[tuple[str, str | None], int] | None = None,
+        *,
+        room_mb: int,
     ) -> Chunks:
         """For a trace of so many rows.
 
@@ -74,12 +84,22 @@ class Chunks:
         Args:
             rows: of the whole trace.
             connections: by run and name how many rows each has, if that is known.
+            room_mb: the memory that tasks have.
         """
         tasks = max(4, min(16, rows // 4_096))
         named = {key: size for key, size in (connections or {}).items() if key[1] is not None}
         deal = 0 if rows <= UNDEALT_ROWS or not named else _even_deal(named, tasks)
-        whole = rows <= WHOLE_ROWS and not deal
+        longest = sum(nlargest(AT_ONCE, named.values())) or rows
+        whole = longest <= room_mb * ROWS_OF_MB and not deal
         return cls(rows=max(2_048, rows // 128), tasks=tasks, whole=whole, deal=deal)
+
+    def beside(self, other: Chunks) -> Chunks:
+        """For two traces in one table; their runs are told apart, so the deal of neither holds."""
+        return Chunks(
+            rows=max(self.rows, other.rows),
+            tasks=max(self.tasks, other.tasks),
+            whole=self.uncut and other.uncut,
+        )
 
 
 def _even_deal(connections: Mapping[tuple[str, str | None], int], tasks: int) -> int:

@@ -6,7 +6,7 @@ What only Spark can reach is checked by Spark, for the same faults and in the sa
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,6 +26,7 @@ from workbench.trace.schema import (
 from .chunks import Chunks
 from .errors import ENDED, UNSEEN, AnalysisError
 from .places import is_url, spark_path
+from .session import room_mb
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -73,7 +74,14 @@ def open_trace(spark: SparkSession, path: str | Path) -> Trace:
         if not found.count:
             raise AnalysisError(f"{path}: holds no rows: an empty trace")
         frame = spark.read.schema(TRACE).parquet(*(spark_path(file) for file in found.files))
-    return Trace(frame=frame, rows=found.count, chunks=Chunks.of(found.count, found.connections))
+    return Trace(frame=frame, rows=found.count, chunks=_cut(spark, found.count, found.connections))
+
+
+def _cut(
+    spark: SparkSession, rows: int, connections: Mapping[tuple[str, str | None], int] | None = None
+) -> Chunks:
+    """How questions are to cut it, with the memory that there is; see `Chunks.of`."""
+    return Chunks.of(rows, connections, room_mb=room_mb(spark.conf))
 
 
 def _open_url(spark: SparkSession, url: str) -> Trace:
@@ -124,7 +132,7 @@ def _open_url(spark: SparkSession, url: str) -> Trace:
             refuse_frame(url, name, *told_of[f"lacks_{name}"])
     if told_of["twice"] is not None:
         raise AnalysisError(f"{url}: run {told_of['twice']}: column seq has a number twice")
-    return Trace(frame=frame, rows=told_of["rows"], chunks=Chunks.of(told_of["rows"]))
+    return Trace(frame=frame, rows=told_of["rows"], chunks=_cut(spark, told_of["rows"]))
 
 
 @contextmanager

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from .java import Java
 
 __all__ = [
-    "MEMORY", "QUICK_ROWS", "SMALL", "SMALL_ROWS", "Settings", "get_spark", "left_open",
+    "MEMORY", "QUICK_ROWS", "SMALL", "SMALL_ROWS", "Settings", "get_spark", "left_open", "room_mb",
 ]  # fmt: skip
 
 MEMORY = "2g"
@@ -53,6 +53,7 @@ SOCKETS = "spark.python.unix.domain.socket"
 LONGEST_FOLDER = 60
 """Octets in the name of a folder for Spark's sockets; 43 more are a socket's own, and 103 fit."""
 MEMORY_NAME, MASTER_NAME = "spark.driver.memory", "spark.master"
+OF_EXECUTORS = "spark.executor.memory"
 LEAST_MB = 512
 """Spark refuses a heap below 450 MB; Java counts a little less than it was given."""
 QUICK_ROWS = 1_000_000
@@ -87,6 +88,9 @@ _LOGGING = Path(__file__).with_name("log4j2.properties")
 
 Say = Callable[[str], None]
 _MEMORY_TEXT = re.compile(r"(\d+)([mgMG])")
+# Spark's own words for an amount of memory are more than those that we ask for.
+_AMOUNT = re.compile(r"\s*(\d+)\s*([bkmgtp]?)")
+_UNITS_MB = {"b": 2**-20, "k": 2**-10, "": 1, "m": 1, "g": 2**10, "t": 2**20, "p": 2**30}
 _TICK_S = 2.0
 
 
@@ -143,8 +147,7 @@ class Settings:
             asked.setdefault(MEMORY_NAME, self.memory)
         if self.master:
             asked.setdefault(MASTER_NAME, self.master)
-        local = (theirs | asked).get(MASTER_NAME, "local").startswith("local")
-        best = self._best(local=local)
+        best = self._best(theirs | asked)
         return {name: text for name, text in best.items() if name not in theirs} | asked
 
     def _check_memory(self) -> None:
@@ -156,9 +159,10 @@ class Settings:
                 f"heap {self.memory} is too small: Spark starts with {LEAST_MB}m or more"
             )
 
-    def _best(self, *, local: bool) -> dict[str, str]:
+    def _best(self, said: dict[str, str]) -> dict[str, str]:
         """What is right where nobody says otherwise."""
         java = _QUICK_JAVA if self.quick else _JAVA
+        room = room_mb({MASTER_NAME: "local", MEMORY_NAME: MEMORY} | said)
         settings = {
             "spark.app.name": "workbench",
             MASTER_NAME: f"local[{min(4, os.cpu_count() or 1)}]",
@@ -180,6 +184,11 @@ class Settings:
             # MB beside the question; this makes a few megabytes of it, and takes no longer.
             "spark.sql.execution.arrow.compression.codec": "zstd",
             "spark.sql.parquet.compression.codec": "zstd",
+            # Else a window takes all the memory there is for a long link's rows, and gives none of
+            # it back when the next window needs some. Each part that it writes to disk takes a
+            # megabyte to read, and two more where Spark reads ahead.
+            "spark.sql.windowExec.buffer.spill.size.threshold": f"{max(1, room // 24)}m",
+            "spark.unsafe.sorter.spill.read.ahead.enabled": "false",
             # Java leaves a longer method uncompiled, and Spark writes a whole step as one. Of a
             # million rows of captures `violations` takes 46 processor seconds so, and 62 without.
             "spark.sql.codegen.hugeMethodLimit": "8000",
@@ -189,7 +198,7 @@ class Settings:
             # Else each call of a column's function asks Java five things more, to tell its line.
             "spark.python.sql.dataFrameDebugging.enabled": "false",
         }
-        if local:
+        if said.get(MASTER_NAME, "local").startswith("local"):
             settings |= {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
         return settings | dict(self.suited)
 
@@ -325,6 +334,21 @@ def _java_home(home: Path) -> Iterator[None]:
             del os.environ["JAVA_HOME"]
         else:
             os.environ["JAVA_HOME"] = before
+
+
+def room_mb(settings: Any) -> int:
+    """What tasks work in, in megabytes: the driver's heap, or on a cluster an executor's.
+
+    Without the 300 MB that Spark keeps for itself.
+
+    Args:
+        settings: Spark's, whose `get` takes a name and what holds where it is not set: a dict or
+            `spark.conf`.
+    """
+    here = settings.get(MASTER_NAME, "").partition("[")[0] == "local"
+    said = _AMOUNT.match(settings.get(MEMORY_NAME if here else OF_EXECUTORS, "1g").lower())
+    heap = int(int(said[1]) * _UNITS_MB[said[2]]) if said else 0  # if not, Spark does not start
+    return max(0, heap - 300)
 
 
 def left_open(settings: Mapping[str, str], asked: Mapping[str, str]) -> dict[str, str]:

@@ -220,7 +220,6 @@ def _from_spark(
     say: Say | None,
 ) -> Iterator[dict[str, Any]]:
     """The rows in order: on return all of them are there, as Arrow, which takes little memory."""
-    from workbench.analysis.chunks import Chunks
     from workbench.analysis.jobs import watched
     from workbench.analysis.reading import open_trace, told
     from workbench.analysis.segmented_scan import released
@@ -232,7 +231,7 @@ def _from_spark(
     first, *others = (open_trace(spark, str(trace)) for trace in traces)
     more: dict[str, Any] = {"chunks": first.chunks, **arguments}
     for other in others:
-        more = {"right": other.frame, "chunks": Chunks.of(max(first.rows, other.rows))}
+        more = {"right": other.frame, "chunks": first.chunks.beside(other.chunks)}
     module = importlib.import_module(f"workbench.analysis.{question}")
     # A large trace's question does work as it is put together already.
     with told(), released(), watched(spark, lambda now: progress.at(now.done, now.tasks)):

@@ -52,7 +52,7 @@ class Chunks:
     Attributes:
         rows: rows of a run in one chunk.
         tasks: partitions after a shuffle.
-        whole: no connection is too long for it: where each link may be one task, it is.
+        whole: each link may be one task, for the longest of them fit into memory.
         deal: not 0: no connection is cut, and this number deals them evenly; see `dealt`.
     """
 
@@ -83,7 +83,7 @@ class Chunks:
         Args:
             rows: of the whole trace.
             connections: by run and name how many rows each has, if that is known.
-            room_mb: the memory that tasks have.
+            room_mb: the memory that tasks work in; see `session.room_mb`.
         """
         tasks = max(4, min(16, rows // 4_096))
         named = {key: size for key, size in (connections or {}).items() if key[1] is not None}

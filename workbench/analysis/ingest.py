@@ -28,6 +28,7 @@ from .jobs import watched
 from .parts import Part
 from .places import Target, captures, is_url, target_at
 from .reading import told
+from .session import in_one_process
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -54,8 +55,7 @@ def _give_to_workers(spark: SparkSession) -> None:
     """The machines of a cluster get this package; what it imports they must have themselves."""
     from pyspark.sql import is_remote
 
-    here = spark.conf.get("spark.master", "").partition("[")[0] == "local"  # type: ignore[union-attr]
-    if is_remote() or not here or not _found_by_workers():
+    if is_remote() or not in_one_process(spark.conf) or not _found_by_workers():
         _ship(spark)
 
 

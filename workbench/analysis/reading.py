@@ -80,7 +80,7 @@ def open_trace(spark: SparkSession, path: str | Path) -> Trace:
 def _cut(
     spark: SparkSession, rows: int, connections: Mapping[tuple[str, str | None], int] | None = None
 ) -> Chunks:
-    """How questions are to cut it, with the memory that there is; see `Chunks.of`."""
+    """How to cut such a trace in the memory that this session has; see `Chunks.of`."""
     return Chunks.of(rows, connections, room_mb=room_mb(spark.conf))
 
 

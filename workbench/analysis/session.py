@@ -56,6 +56,8 @@ MEMORY_NAME, MASTER_NAME = "spark.driver.memory", "spark.master"
 OF_EXECUTORS = "spark.executor.memory"
 LEAST_MB = 512
 """Spark refuses a heap below 450 MB; Java counts a little less than it was given."""
+RESERVED_MB = 300
+"""Of each heap Spark keeps so much for itself (`UnifiedMemoryManager`)."""
 QUICK_ROWS = 1_000_000
 """Rows up to which Java's quick compiler answers sooner."""
 SMALL_ROWS = 100_000
@@ -87,8 +89,8 @@ _ENDS = ("-XX:+ExitOnOutOfMemoryError", "-XX:+DisplayVMOutputToStderr")
 _LOGGING = Path(__file__).with_name("log4j2.properties")
 
 Say = Callable[[str], None]
-_MEMORY_TEXT = re.compile(r"(\d+)([mgMG])")
-# Spark's own words for an amount of memory are more than those that we ask for.
+_MEMORY_TEXT = re.compile(r"\d+[mgMG]")
+# Spark takes more words for an amount of memory than are legal here.
 _AMOUNT = re.compile(r"\s*(\d+)\s*([bkmgtp]?)")
 _UNITS_MB = {"b": 2**-20, "k": 2**-10, "": 1, "m": 1, "g": 2**10, "t": 2**20, "p": 2**30}
 _TICK_S = 2.0
@@ -151,10 +153,9 @@ class Settings:
         return {name: text for name, text in best.items() if name not in theirs} | asked
 
     def _check_memory(self) -> None:
-        match = _MEMORY_TEXT.fullmatch(self.memory)
-        if match is None:
+        if _MEMORY_TEXT.fullmatch(self.memory) is None:
             raise AnalysisError(f"heap {self.memory!r} is no amount; legal: 512m, 2g, ...")
-        if int(match[1]) * (1024 if match[2] in "gG" else 1) < LEAST_MB:
+        if _megabytes(self.memory) < LEAST_MB:
             raise AnalysisError(
                 f"heap {self.memory} is too small: Spark starts with {LEAST_MB}m or more"
             )
@@ -185,8 +186,8 @@ class Settings:
             "spark.sql.execution.arrow.compression.codec": "zstd",
             "spark.sql.parquet.compression.codec": "zstd",
             # Else a window takes all the memory there is for a long link's rows, and gives none of
-            # it back when the next window needs some. Each part that it writes to disk takes a
-            # megabyte to read, and two more where Spark reads ahead.
+            # it back when the next window needs some. Nor may the size be small: each part that was
+            # written to disk takes a megabyte to read, and two more where Spark reads ahead.
             "spark.sql.windowExec.buffer.spill.size.threshold": f"{max(1, room // 24)}m",
             "spark.unsafe.sorter.spill.read.ahead.enabled": "false",
             # Java leaves a longer method uncompiled, and Spark writes a whole step as one. Of a
@@ -336,19 +337,30 @@ def _java_home(home: Path) -> Iterator[None]:
             os.environ["JAVA_HOME"] = before
 
 
-def room_mb(settings: Any) -> int:
-    """What tasks work in, in megabytes: the driver's heap, or on a cluster an executor's.
-
-    Without the 300 MB that Spark keeps for itself.
+def in_one_process(settings: Any) -> bool:
+    """Whether tasks run in the process that Spark was started in, and not on a cluster.
 
     Args:
-        settings: Spark's, whose `get` takes a name and what holds where it is not set: a dict or
-            `spark.conf`.
+        settings: Spark's, whose `get` takes a name and a default: a dict, or `spark.conf`.
     """
-    here = settings.get(MASTER_NAME, "").partition("[")[0] == "local"
-    said = _AMOUNT.match(settings.get(MEMORY_NAME if here else OF_EXECUTORS, "1g").lower())
-    heap = int(int(said[1]) * _UNITS_MB[said[2]]) if said else 0  # if not, Spark does not start
-    return max(0, heap - 300)
+    here: bool = settings.get(MASTER_NAME, "").partition("[")[0] == "local"
+    return here
+
+
+def room_mb(settings: Any) -> int:
+    """The memory that tasks work in, in megabytes: of the driver's heap, or of an executor's.
+
+    Args:
+        settings: as of `in_one_process`.
+    """
+    name = MEMORY_NAME if in_one_process(settings) else OF_EXECUTORS
+    return max(0, _megabytes(settings.get(name, "1g")) - RESERVED_MB)
+
+
+def _megabytes(amount: str) -> int:
+    """An amount of memory as Spark reads it; 0 of a text that is none: Spark will refuse it."""
+    match = _AMOUNT.match(amount.lower())
+    return int(int(match[1]) * _UNITS_MB[match[2]]) if match else 0
 
 
 def left_open(settings: Mapping[str, str], asked: Mapping[str, str]) -> dict[str, str]:

@@ -6,24 +6,34 @@ from importlib import import_module
 
 import pytest
 
+import workbench
 from tests.conftest import REPO
 from workbench import (
+    ask_trace,
+    background,
     bar_chart,
     brake_chart,
     classroom,
     credit_chart,
     curve_chart,
     export,
+    follow,
     frozen_wire,
     import_capture,
     lattice_of,
     lattices,
+    look,
+    open_row,
     order_lines,
+    read_trace,
     run,
     scheduler,
+    serve,
+    share_code,
     stack,
     stage,
     time_chart,
+    transcript,
     try_sender,
 )
 from workbench.exercises.checks import Judge
@@ -45,8 +55,8 @@ from workbench.lessons import (
 from workbench.lessons.declare import Asked
 from workbench.lessons.table import LESSONS
 from workbench.notebook import GivenError, PlainError
-from workbench.scenarios.given import ANYTHING, name_of, rows_of, takes
 from workbench.scenarios.run import Run
+from workbench.trace.given import ANYTHING, name_of, rows_of, takes
 
 
 def declared() -> Iterator[tuple[str, Asked | Judge]]:
@@ -81,6 +91,32 @@ TAKING = {
     for name, function in vars(import_module(f"workbench.lessons.lesson_{lesson.number}")).items()
     if inspect.isfunction(function) and hasattr(function, "__wrapped__")
 }
+
+
+# What a lesson imports; where it is a class, what makes one.
+IMPORTED = {
+    name: vars(named).get("__init__", named) if inspect.isclass(named) else named
+    for name in workbench._HOME
+    for named in [getattr(workbench, name)]
+}
+TAKES_ALL = {"show", "open_code", "class_code"}
+"""These take anything: it is shown, or told to be no code."""
+TAKING |= {
+    name: function
+    for name, function in IMPORTED.items()
+    if hasattr(function, "__wrapped__") and name not in TAKES_ALL
+}
+
+
+@pytest.mark.parametrize("name", sorted(IMPORTED.keys() - TAKES_ALL))
+def test_what_a_lesson_imports_refuses_what_is_no_such_argument_in_one_line(name):
+    """Each of them that takes something without which it does nothing."""
+    named = getattr(workbench, name)
+    taken = inspect.signature(named).parameters.values()
+    wanted = [one for one in taken if one.default is one.empty and one.kind < one.VAR_POSITIONAL]
+    if wanted:
+        with pytest.raises(PlainError):
+            named(*(object() for _ in wanted))
 
 
 @pytest.mark.parametrize("name", DECLARED | TAKING)
@@ -177,6 +213,21 @@ CREDIT = run("credit")
         (lambda: lattice_of(3), "desk: a stage or a run .* not int"),
         (lambda: lattice_of(stage(CREDIT.rows)), "desk: a stage or a run .* not StageWidget"),
         (lambda: export(3, "never.html"), "^a run or its rows .* not int$"),
+        (lambda: export(CREDIT, 3), "^path: the path of a file or folder .* not int$"),
+        (lambda: look(3), "^path: the path of a file or folder .* not int$"),
+        (lambda: read_trace(None), "^path: the path of a file or folder .* not NoneType$"),
+        (lambda: import_capture([3]), r"^paths: the path of a file or folder .* not list\[int\]$"),
+        (lambda: follow(3), "^source: the path of a file or folder .* not int$"),
+        (lambda: follow(REPO, window_us=0), "^a window of 0 µs has no length"),
+        (lambda: ask_trace(3, "stalls"), "^trace: the path of a file or folder .* not int$"),
+        (lambda: ask_trace(REPO), "^missing a required argument: 'question'$"),
+        (lambda: ask_trace(REPO, "stall"), "'stall' of 1 trace.* legal: .*stalls"),
+        (lambda: open_row({}, REPO, around="x"), "^around: a whole number .* not str$"),
+        (lambda: share_code(CREDIT, "x"), "^cursor: a whole number .* not str$"),
+        (lambda: transcript([3]), r"^rows: a run or its rows .* not list\[int\]$"),
+        (lambda: serve(3), "^preset: the name of a preset .* not int$"),
+        (lambda: serve("rmq"), "^no preset 'rmq'; there are: spec"),
+        (lambda: background(3), "^work: a function .* not int$"),
         (lambda: timed_get(publish_at_us=1, preset="rmq"), "no preset 'rmq'; there are: spec"),
     ],
 )
@@ -185,6 +236,17 @@ def test_an_argument_of_another_kind_is_named(call, words):
     with pytest.raises((GivenError, ValueError), match=words) as told:
         call()
     assert isinstance(told.value, PlainError)  # in a notebook one line, not the way to it
+
+
+@pytest.mark.parametrize(
+    "call",
+    [lambda path: export(CREDIT, path), lambda path: serve(trace=path)],
+    ids=["export", "serve"],
+)
+def test_a_place_where_nothing_can_be_written_is_named(call):
+    """In one line, with what the system says."""
+    with pytest.raises(PlainError, match=r"^/dev/null/here: Not a directory$"):
+        call("/dev/null/here")
 
 
 def test_a_stage_stands_for_its_run_and_a_capture_for_its_rows():
@@ -197,6 +259,7 @@ def test_a_stage_stands_for_its_run_and_a_capture_for_its_rows():
     assert str(first) == str(lesson_01.predict.rabbit_flows(capture.rows))
     assert str(first) == str(lesson_01.predict.rabbit_flows(stage(capture.rows)))
     assert rows_of(stage(capture.rows)) is capture.rows
+    assert [*transcript(stage(CREDIT))] == [*transcript(iter(CREDIT.rows))]
     for chart in (credit_chart, brake_chart):
         assert repr(chart(stage(CREDIT, chart=True))) == repr(chart(CREDIT))
     assert repr(lattice_of(stage(run("race")))) == repr(lattice_of(run("race")))

@@ -8,8 +8,7 @@ from workbench.exercises.progress import CONFIDENCES, GUESS, SURE, THINK, Progre
 from workbench.exercises.question import AnswerError, Prediction, Question, Solution
 from workbench.lessons import lesson_01
 from workbench.scenarios import run
-from workbench.scenarios.given import run_of
-from workbench.scenarios.run import step_of
+from workbench.scenarios.run import Run, step_of
 
 SOLUTION = Solution(answer=7, reason="Seven came.")
 
@@ -187,15 +186,15 @@ def test_a_check_keeps_its_name_and_words():
 def test_a_check_takes_a_run_or_a_stage():
     """Anything else is the lesson's mistake."""
     played = run("credit")
-    assert run_of(played) is played
+    assert Run.shown_by(played) is played
     with pytest.raises(TypeError, match="a stage or a run is wanted here, not int"):
-        run_of(3)
+        Run.shown_by(3)
 
 
 @checks("01", "of-the-race", scenarios=("race",))
 def of_the_race(desk):
     """Is it any run of the race?"""
-    return told(run_of(desk).name, True, "It is.")
+    return told(Run.shown_by(desk).name, True, "It is.")
 
 
 def test_a_check_that_gets_another_lesson_s_desk_says_which_one_it_wants():

@@ -12,7 +12,7 @@ from workbench.exercises.lesson_pages import ResetView
 from workbench.exercises.progress import Progress
 from workbench.lessons.table import lesson_numbered
 from workbench.scenarios.branches import grown
-from workbench.scenarios.given import run_of
+from workbench.scenarios.run import Run
 from workbench.views.stage_widget import StageWidget
 
 NAME = "01_credit/desk/x"
@@ -63,7 +63,7 @@ def test_a_stage_has_its_branches_again(file):
     assert (shown(again)[0], again.branch, again.run.name) == (acts, branch, name)
     assert again.told == "3 branches of yours from before."
     assert len(json.loads(gzip.decompress(again.scene))["branches"]) == 4
-    assert run_of(again) is again.run
+    assert Run.shown_by(again) is again.run
     assert shown(desk(file)) == shown(again)  # and looking changed nothing
     again.begin({"messages": 9})
     grant(again, 2)

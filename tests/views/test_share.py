@@ -4,7 +4,7 @@ import pytest
 
 from workbench import open_code, share_code
 from workbench.scenarios import run
-from workbench.scenarios.given import run_of
+from workbench.scenarios.run import Run
 from workbench.trace.share import ShareCodeError
 from workbench.views.stage_widget import StageWidget
 
@@ -51,7 +51,7 @@ def test_a_code_opens_a_stage_at_its_step(desk):
     desk.cursor = 29
     opened = open_code(share_code(desk))
     assert opened.stage.cursor == 29
-    assert run_of(opened).identity() == desk.run.identity()
+    assert Run.shown_by(opened).identity() == desk.run.identity()
     assert "It is the run that was shared" in opened.children[0].value
     assert share_code(opened) == share_code(desk)
     assert opened.stage.still() in repr(opened)

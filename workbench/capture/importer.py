@@ -16,7 +16,7 @@ import os
 import re
 import tempfile
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from functools import partial
@@ -38,6 +38,7 @@ from workbench.capture.report import UNKNOWN, CaptureReport, ImportReport, proto
 from workbench.capture.tcp import Conversation, Reassembler, StreamSegment
 from workbench.trace.collector import seldom_collected
 from workbench.trace.files import TraceFileError, from_table, reason, write_tables
+from workbench.trace.given import Place, takes
 from workbench.trace.schema import Row
 from workbench.trace.words import alternatives, counted, encodable
 
@@ -262,8 +263,9 @@ class ImportResult:
     report: ImportReport
 
 
+@takes
 def import_capture(
-    paths: str | Path | Iterable[str | Path],
+    paths: Place | Iterable[Place],
     *,
     port: int | None = None,
     redact: bool = False,
@@ -282,14 +284,14 @@ def import_capture(
         CaptureError: no capture was good. Of several, those that are not are told in
             `report.failures`.
     """
-    files = [paths] if isinstance(paths, str | Path) else list(paths)
+    files = [paths] if isinstance(paths, str | os.PathLike) else list(paths)
     report = ImportReport()
     flow = _flow(files, report, port=port, redact=redact, progress=progress)
     return ImportResult(rows=[row for _, table in flow for row in from_table(table)], report=report)
 
 
 def import_files(
-    paths: Iterable[str | Path],
+    paths: Iterable[Place],
     target: Path,
     *,
     port: int | None = None,
@@ -361,7 +363,7 @@ def _into_folder(flow: _Flow, folder: Path) -> None:
 
 
 def _flow(
-    paths: list[str | Path],
+    paths: Sequence[Place],
     report: ImportReport,
     *,
     port: int | None,

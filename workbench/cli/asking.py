@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import html
 import importlib
-import os
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
 from workbench.folds.questions import QUESTIONS
+from workbench.notebook import WrongValueError
+from workbench.trace.given import Place, takes
 
 if TYPE_CHECKING:
     from .console import Progress
@@ -30,7 +31,6 @@ SHOWN = 50
 """Rows of an answer that a notebook shows."""
 
 Say = Callable[[str], None]
-Path_ = str | os.PathLike[str]
 
 
 def engine_for(count: int | None, asked: str | None = None) -> str:
@@ -45,7 +45,7 @@ def engine_for(count: int | None, asked: str | None = None) -> str:
     return SPARK if count is None or count > PLAIN_ROWS or _master_is_named() else PLAIN
 
 
-def _rows(traces: Sequence[Path_], *, check: bool = False) -> int | None:
+def _rows(traces: Sequence[Place], *, check: bool = False) -> int | None:
     """How many rows traces have together; None where only Spark can tell."""
     from workbench.analysis.places import is_url
     from workbench.trace.checks import checked
@@ -124,10 +124,12 @@ class Answer(Sequence[dict[str, Any]]):
         return f"<table>{caption}<thead>{head}</thead><tbody>{body}</tbody></table>"
 
 
+@takes
+@takes
 def ask_trace(
-    trace: Path_,
+    trace: Place,
     question: str,
-    other: Path_ | None = None,
+    other: Place | None = None,
     *,
     engine: str | None = None,
     window_us: int | None = None,
@@ -147,17 +149,17 @@ def ask_trace(
     Raises:
         TraceFileError: it is no trace.
         AnalysisError: Spark cannot work, or its trace is none.
-        ValueError: there is no such question or engine.
+        WrongValueError: there is no such question or engine.
     """
     from .console import Progress
 
     if question not in QUESTIONS or (question == "compare") != (other is not None):
         known = ", ".join(name for name in QUESTIONS if name != "compare")
-        raise ValueError(
+        raise WrongValueError(
             f"{question!r} of {2 if other else 1} trace(s): legal: {known}; compare takes two"
         )
     if engine not in (None, *ENGINES):
-        raise ValueError(f"engine {engine!r}; legal: {', '.join(ENGINES)}")
+        raise WrongValueError(f"engine {engine!r}; legal: {', '.join(ENGINES)}")
     traces = [one for one in (trace, other) if one is not None]
     with Progress("asking") as progress:
         return answered(question, traces, progress, asked=engine, window_us=window_us).collected()
@@ -165,7 +167,7 @@ def ask_trace(
 
 def answered(
     question: str,
-    traces: Sequence[Path_],
+    traces: Sequence[Place],
     progress: Progress,
     *,
     asked: str | None = None,
@@ -199,7 +201,7 @@ def answered(
 
 
 def _folded(
-    question: str, traces: Sequence[Path_], progress: Progress, arguments: dict[str, int]
+    question: str, traces: Sequence[Place], progress: Progress, arguments: dict[str, int]
 ) -> list[dict[str, Any]]:
     from workbench.trace import files
     from workbench.trace.collector import seldom_collected
@@ -213,7 +215,7 @@ def _folded(
 
 def _from_spark(
     question: str,
-    traces: Sequence[Path_],
+    traces: Sequence[Place],
     count: int | None,
     progress: Progress,
     arguments: dict[str, int],

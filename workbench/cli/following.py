@@ -15,7 +15,6 @@ from __future__ import annotations
 import argparse
 import hashlib
 import json
-import os
 import re
 import sys
 import time
@@ -31,6 +30,7 @@ from workbench.folds.throughput import WINDOW_US
 from workbench.folds.vantage import LinkKey
 from workbench.trace import files
 from workbench.trace.files import TraceFileError
+from workbench.trace.given import Place, takes
 from workbench.trace.schema import Row
 from workbench.trace.words import duration
 
@@ -78,10 +78,11 @@ class Follower:
         TraceFileError: no such folder or capture, or a checkpoint that cannot be used.
     """
 
+    @takes
     def __init__(
         self,
-        source: str | os.PathLike[str],
-        checkpoint: str | os.PathLike[str] | None = None,
+        source: Place,
+        checkpoint: Place | None = None,
         *,
         window_us: int = WINDOW_US,
     ) -> None:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from workbench.aside import aside
 from workbench.notebook import PlainError
 from workbench.trace.collector import seldom_collected
+from workbench.trace.given import Place, takes
 
 from .asking import PLAIN_ROWS
 from .console import Progress, add_output, add_port, one_line, place, say, table_lines, tell
@@ -123,8 +124,9 @@ class Look:
         return f"{self.name}: {self.story.headline}"
 
 
+@takes
 @seldom_collected()
-def look(path: str | Path, progress: Progress | None = None, *, port: int | None = None) -> Look:
+def look(path: Place, progress: Progress | None = None, *, port: int | None = None) -> Look:
     """What there is to see in a capture, or in a trace.
 
     A capture is made a trace first, in a folder that is gone at the end: so some of its connections

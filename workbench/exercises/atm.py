@@ -16,7 +16,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from workbench.scenarios.given import rows_of
+from workbench.trace.given import rows_of
 from workbench.trace.schema import RECEIVED, SENT
 
 from . import measure

@@ -12,8 +12,8 @@ from typing import Any
 
 from workbench.notebook import WrongValueError
 from workbench.presets import Preset
-from workbench.scenarios.given import rows_of, takes
 from workbench.scenarios.run import Run, run
+from workbench.trace.given import rows_of, takes
 from workbench.trace.schema import CLIENT, OBSERVED, Row
 
 from . import measure

@@ -3,9 +3,9 @@
 A check is a function that gives a `Verdict`. `checks` makes of it what a lesson calls: the verdict
 is recorded, and hints are shown one by one for those who ask:
 
-    @checks("02", "both-orders", hints=("Look at ...", lambda desk: f"... {run_of(desk).name}"))
+    @checks("02", "both-orders", hints=("Look at ...", lambda desk: f"... {desk.run.name}"))
     def both_orders(desk: Any) -> Verdict:
-        return told(run_of(desk).name, right, text)
+        return told(Run.shown_by(desk).name, right, text)
 
 and in the notebook `check.both_orders(desk)`, or `check.both_orders(desk, hints=1)`.
 """
@@ -19,7 +19,8 @@ from math import inf
 from typing import Any
 from weakref import WeakKeyDictionary
 
-from workbench.scenarios.given import not_wanted, run_of
+from workbench.scenarios.run import Run
+from workbench.trace.given import not_wanted
 
 from .progress import Progress, progress, shortened
 from .question import Verdict, say
@@ -79,7 +80,7 @@ def checks(
 
 def _other_desk(args: tuple[Any, ...], scenarios: tuple[str, ...]) -> str:
     """What to say of a run that this check cannot judge; nothing if it can."""
-    shown = run_of(args[0]).scenario.name if args else None
+    shown = Run.shown_by(args[0]).scenario.name if args else None
     if shown is None or shown in scenarios:
         return ""
     wanted = say("or").join(f'"{name}"' for name in scenarios)
@@ -96,7 +97,7 @@ def _more(verdict: Verdict, shown: int, there: int) -> str:
 
 def is_untouched(desk: Any) -> bool:
     """Whether a stage shows the run with which it began, or a run has no action."""
-    played, tree = run_of(desk), getattr(desk, "branches", None)
+    played, tree = Run.shown_by(desk), getattr(desk, "branches", None)
     return not played.actions or (tree is not None and played is tree.runs[0])
 
 

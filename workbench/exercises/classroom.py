@@ -13,7 +13,7 @@ import ipywidgets as widgets
 
 from workbench.languages import declared
 from workbench.notebook import WrongValueError
-from workbench.scenarios.given import takes
+from workbench.trace.given import takes
 from workbench.views.charts import bar_chart
 from workbench.views.controls import status
 from workbench.views.stage_widget import StageWidget

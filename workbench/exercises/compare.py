@@ -9,9 +9,9 @@ from typing import Any
 
 from workbench.presets import Preset
 from workbench.scenarios.credit import ARTICLE, MANUAL, POLICIES
-from workbench.scenarios.given import takes
 from workbench.scenarios.run import Run, run
 from workbench.trace.brakes import LINK_CREDIT
+from workbench.trace.given import takes
 
 from . import measure
 from .table import Table, Tabled, say, table_of

@@ -10,7 +10,7 @@ import ipywidgets as widgets
 
 from workbench.notebook import WrongValueError
 from workbench.scenarios.branches import Branches
-from workbench.scenarios.given import not_wanted, takes
+from workbench.trace.given import not_wanted, takes
 from workbench.trace.schema import Row
 from workbench.views import share_view
 from workbench.views.stage_widget import StageWidget

@@ -14,6 +14,7 @@ import ipywidgets as widgets
 
 from workbench.languages import phrase
 from workbench.lessons.table import LESSONS, Lesson, is_ready, lesson_numbered
+from workbench.trace.given import Place, takes
 from workbench.views.controls import status
 from workbench.views.stills import Still
 
@@ -146,7 +147,8 @@ class LessonMap:
         return f'<tr><th scope="row" style="text-align:left">{number}</th>{cells}</tr>'
 
 
-def lesson_map(folder: str | Path | None = None) -> LessonMap:
+@takes
+def lesson_map(folder: Place | None = None) -> LessonMap:
     """The map of the lessons, with what this learner has answered so far.
 
     Args:

@@ -10,10 +10,10 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from workbench.notebook import WrongValueError
-from workbench.scenarios.given import takes
 from workbench.scenarios.run import Run, step_of
 from workbench.trace import braking
 from workbench.trace.braking import Held, held_by, links_of
+from workbench.trace.given import takes
 from workbench.trace.schema import BROKER, CLIENT, OBSERVED, RECEIVED, SENT, Row
 
 from .table import say

@@ -17,11 +17,11 @@ from typing import Any
 from workbench.folds.compare import compare
 from workbench.folds.stalls import stalls
 from workbench.scenarios.declare import ParameterError
-from workbench.scenarios.given import takes
 from workbench.scenarios.office import BILLS, DEPOT, MAIL, ORDERS, PARCELS, STOCK, office
 from workbench.scenarios.run import Run, run
 from workbench.trace import files
 from workbench.trace.fold import held_in
+from workbench.trace.given import takes
 from workbench.trace.schema import FRAME_EVENTS, RECEIVED, Row
 from workbench.views.charts import Chart, time_chart
 

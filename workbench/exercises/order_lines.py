@@ -13,7 +13,7 @@ from typing import Any
 import ipywidgets as widgets
 
 from workbench import serial
-from workbench.scenarios.given import takes
+from workbench.trace.given import takes
 from workbench.views.controls import named
 from workbench.views.lattice_view import WITHIN, button
 from workbench.views.stills import Still

@@ -8,7 +8,7 @@ from typing import Any
 
 import ipywidgets as widgets
 
-from workbench.scenarios.given import takes
+from workbench.trace.given import takes
 from workbench.views.controls import status
 from workbench.views.lattice_desk import LatticeDesk
 from workbench.views.lattice_view import button

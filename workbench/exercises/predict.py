@@ -12,7 +12,7 @@ from typing import Any
 import ipywidgets as widgets
 
 from workbench.languages import on_page, words
-from workbench.scenarios.given import takes
+from workbench.trace.given import takes
 from workbench.trace.schema import Row
 from workbench.views.controls import named, on_enter
 from workbench.views.looked import looked

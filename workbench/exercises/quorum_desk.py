@@ -9,7 +9,7 @@ import ipywidgets as widgets
 
 from workbench.notebook import WrongValueError
 from workbench.scenarios.confirming import PIPELINED, Confirmed, publish_for
-from workbench.scenarios.given import takes
+from workbench.trace.given import takes
 from workbench.views.charts import curve_chart
 from workbench.views.stills import Still
 

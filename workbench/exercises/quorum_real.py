@@ -15,10 +15,10 @@ from functools import cache
 from typing import Any
 
 from workbench import presets
-from workbench.scenarios.given import takes
 from workbench.scenarios.run import run
 from workbench.scenarios.streaming import stream
 from workbench.scenarios.two_senders import CLASSIC, QUORUM, counted
+from workbench.trace.given import takes
 from workbench.views.charts import curve_chart
 
 from . import measure

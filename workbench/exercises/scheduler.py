@@ -12,10 +12,10 @@ from typing import Any
 import ipywidgets as widgets
 
 from workbench.scenarios.branches import Branches
-from workbench.scenarios.given import takes
 from workbench.scenarios.link_model import MOVES
 from workbench.scenarios.race import ACT_OF_MOVE
 from workbench.scenarios.schedules import play_model
+from workbench.trace.given import takes
 from workbench.views.controls import named, status
 from workbench.views.lattice_desk import LatticeDesk
 from workbench.views.lattice_view import WITHIN, button

@@ -17,7 +17,7 @@ from typing import Any
 
 from workbench.languages import phrase
 from workbench.notebook import PlainError
-from workbench.scenarios.given import takes
+from workbench.trace.given import takes
 
 from .measure import milliseconds
 from .table import Table, table_of

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from functools import cache
 from typing import Any
 
-from workbench.scenarios.given import takes
 from workbench.scenarios.run import run
+from workbench.trace.given import takes
 from workbench.trace.schema import CLIENT
 from workbench.views.charts import Chart, curve_chart, points
 from workbench.views.trace_charts import Dip, dips, held_chart, rate_chart

@@ -17,10 +17,10 @@ from workbench.aside import aside_until_exit
 from workbench.capture.importer import import_capture
 from workbench.notebook import WrongValueError
 from workbench.scenarios.big_trace import episodes
-from workbench.scenarios.given import takes
 from workbench.scenarios.shift import Plan, shift_parts, shop_names
 from workbench.trace import files
 from workbench.trace.copies import Part, write_copies
+from workbench.trace.given import takes
 from workbench.trace.schema import FRAME_EVENTS, RECEIVED, Row
 from workbench.trace.unknowns import UnknownReport, unknowns
 

@@ -10,8 +10,8 @@ from typing import Any
 from workbench.peers.getter import Ending
 from workbench.presets import Preset
 from workbench.scenarios.asking import GET_WITH_TIMEOUT, gets_of
-from workbench.scenarios.given import takes
 from workbench.scenarios.run import Run, preset_of, run
+from workbench.trace.given import takes
 from workbench.trace.schema import BROKER, CLIENT, RECEIVED
 
 from . import measure

@@ -24,7 +24,7 @@ from .counters import Counters, Limit, LinkState
 from .intervals import Mark
 from .stalls import PARTS as STALL_PARTS
 from .stalls import StallFold
-from .throughput import WINDOW_US, Window, past_windows
+from .throughput import WINDOW_US, Window, checked_us, past_windows
 from .vantage import PEERS, End, LinkKey
 
 __all__ = ["LiveFold"]
@@ -76,6 +76,9 @@ class LiveFold:
 
     Args:
         window_us: length of the windows in which rates are counted.
+
+    Raises:
+        WrongValueError: a window has no length.
     """
 
     def __init__(self, window_us: int = WINDOW_US) -> None:
@@ -213,7 +216,7 @@ class _Rates:
     """Messages, frames and octets by link and window; each frame counts once."""
 
     def __init__(self, window_us: int) -> None:
-        self.window_us = window_us
+        self.window_us = checked_us(window_us)
         self.last_us: dict[str, int] = {}
         self._links: dict[LinkKey, Window] = {}
         self._sent: dict[tuple[str, str | None, str | None], int] = {}

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
+from workbench.notebook import WrongValueError
 from workbench.trace.fields import FRAME_PROTOCOLS
 from workbench.trace.schema import AMQP_1_0, Row
 
@@ -20,6 +21,17 @@ EMPTY = 100_000
 clock has been set anew, or some packets have no time, it may be one of decades."""
 
 
+def checked_us(window_us: int) -> int:
+    """The length of a window, in microseconds.
+
+    Raises:
+        WrongValueError: if it has none.
+    """
+    if window_us < 1:
+        raise WrongValueError(f"a window of {window_us} µs has no length; legal: 1 or more")
+    return window_us
+
+
 def throughput(rows: Iterable[Row], window_us: int = WINDOW_US) -> list[dict[str, Any]]:
     """One row per window and link, in order of run, window and link.
 
@@ -28,11 +40,9 @@ def throughput(rows: Iterable[Row], window_us: int = WINDOW_US) -> list[dict[str
         window_us: length of a window in microseconds, 1 or more.
 
     Raises:
-        ValueError: if the window has no length.
+        WrongValueError: if the window has no length.
     """
-    if window_us < 1:
-        raise ValueError(f"a window of {window_us} µs has no length; legal: 1 or more")
-    rows = list(rows)
+    window_us, rows = checked_us(window_us), list(rows)
     held_up = _head_of_line(rows)
     latest: dict[LinkKey, Window] = {}
     counted = [

@@ -83,9 +83,8 @@ from workbench.languages.telling import found
 from workbench.presets import UINT_MAX
 from workbench.scenarios.beliefs import SHOWN
 from workbench.scenarios.beside import Bars, Beside, InStep, Measured, Value
-from workbench.scenarios.given import given as taken
-from workbench.scenarios.given import run_of
 from workbench.scenarios.run import Run
+from workbench.trace.given import given as taken
 from workbench.trace.schema import Row
 
 from .table import words_of
@@ -416,7 +415,7 @@ class Declared:
                 cases = (found,) if isinstance(found, Case) else found
                 about = cases[0].about
                 if about is None:
-                    about = run_of(first).name if scenarios else first
+                    about = Run.shown_by(first).name if scenarios else first
                 said = [_judged(words, one, named) for one in cases]
                 right, text = said[0][0], " ".join(text for _, text in said)
                 if right is None:

@@ -14,9 +14,9 @@ from workbench.presets import Preset
 from workbench.scenarios.beside import Measured, counted, decided
 from workbench.scenarios.credit import TOP_UP_AT_HALF
 from workbench.scenarios.declare import ParameterError
-from workbench.scenarios.given import run_of, takes
 from workbench.scenarios.run import Run, run
 from workbench.trace.brakes import LINK_CREDIT
+from workbench.trace.given import takes
 from workbench.trace.schema import BROKER, CLIENT, OBSERVED, RECEIVED, Row
 
 from .declare import Case, Declared, Facts, Found, case, facts
@@ -299,7 +299,7 @@ def _until_next_grant(rows: Sequence[Row], grant: Row) -> list[Row]:
 
 def _flying(desk: Any) -> Case:
     """A hint with the learner's own run: when is something on the wire?"""
-    sent = measure.frames(run_of(desk).rows, "transfer", from_peer=BROKER)
+    sent = measure.frames(Run.shown_by(desk).rows, "transfer", from_peer=BROKER)
     return case("flying", first=measure.step(sent[0])) if sent else case("nothing")
 
 
@@ -310,7 +310,7 @@ def late_arrivals(desk: Any) -> Case:
     Args:
         desk: a stage, or a run.
     """
-    played = run_of(desk)
+    played = Run.shown_by(desk)
     flows = measure.frames(played.rows, "flow", from_peer=CLIENT)
     stops = [row for row in flows if (row.frame or {}).get("link_credit") == 0]
     grants = [row for row in flows if (row.frame or {}).get("link_credit")]
@@ -335,7 +335,7 @@ def late_arrivals(desk: Any) -> Case:
 
 def _at_most(desk: Any, link_credit: int) -> Case:
     """A hint: all of them, so many at a time."""
-    return case("ready", ready=_ready(run_of(desk)))
+    return case("ready", ready=_ready(Run.shown_by(desk)))
 
 
 @lesson.checks(scenarios=("credit",), acted=True, hints=(_at_most,))
@@ -346,7 +346,7 @@ def never_more_than(desk: Any, link_credit: int) -> Case:
         desk: a stage, or a run.
         link_credit: the most that the sender may hold.
     """
-    played = run_of(desk)
+    played = Run.shown_by(desk)
     held = [
         (row.ledger["link_credit"], -row.seq)
         for row in played.rows

@@ -21,7 +21,6 @@ from workbench.notebook import WrongValueError
 from workbench.presets import UINT_MAX
 from workbench.scenarios import beliefs
 from workbench.scenarios.beside import Measured, decided, followed
-from workbench.scenarios.given import rows_of, run_of, takes
 from workbench.scenarios.link_model import (
     FLOW_ARRIVES,
     SEND_FLOW,
@@ -36,6 +35,7 @@ from workbench.scenarios.run import Run, run
 from workbench.serial import link_credit_snd
 from workbench.sim.explorer import Exploration, explore
 from workbench.trace.explain import explain
+from workbench.trace.given import rows_of, takes
 from workbench.trace.schema import BROKER, CLIENT, OBSERVED, RECEIVED, SENT
 
 from .declare import Case, Declared, Found, case, facts
@@ -645,7 +645,7 @@ def crossed(desk: Any) -> Case:
         desk: a stage with a race, or a run of it.
     """
     branches = getattr(desk, "branches", None)
-    runs = [run_of(desk)] if branches is None else branches.runs
+    runs = [Run.shown_by(desk)] if branches is None else branches.runs
     if not any(run.actions for run in runs):
         return case("untouched")
     made = [run for run in runs if crosses(run)]

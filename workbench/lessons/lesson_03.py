@@ -23,10 +23,10 @@ from workbench.peers.getter import Ending
 from workbench.presets import Preset
 from workbench.scenarios.beside import counted, decided
 from workbench.scenarios.declare import ParameterError
-from workbench.scenarios.given import run_of, takes
 from workbench.scenarios.handover import Seen, seen
 from workbench.scenarios.run import Run, run
 from workbench.scenarios.two_queues import BY_HAND, FIRST, QUEUES, SECOND
+from workbench.trace.given import takes
 from workbench.trace.schema import BROKER, CLIENT, OBSERVED, RECEIVED, SENT, Row
 
 from .declare import Case, Declared, Facts, Found, case, facts
@@ -432,7 +432,7 @@ def gave_back(desk: Any) -> Case:
     Args:
         desk: a stage, or a run.
     """
-    played = run_of(desk)
+    played = Run.shown_by(desk)
     fault = case("no-drain")
     for request in filter(_drains, _flows(played, CLIENT)):
         step, credit = measure.step(request), number_in(request, "link_credit")
@@ -460,7 +460,7 @@ def paused(desk: Any) -> Case:
     Args:
         desk: a stage, or a run.
     """
-    played = run_of(desk)
+    played = Run.shown_by(desk)
     fault = case("no-stop")
     for stop in filter(_stops, _flows(played, CLIENT)):
         found = _pause(played, stop)
@@ -513,7 +513,7 @@ def urgent_first(desk: Any) -> Case:
     Args:
         desk: a stage with the scenario `two_queues`, or a run of it.
     """
-    played = run_of(desk)
+    played = Run.shown_by(desk)
     if not played.actions and played.parameters.get("policy") == BY_HAND:
         return case("untouched")
     came = [

@@ -11,10 +11,10 @@ from workbench.notebook import WrongValueError
 from workbench.presets import Preset
 from workbench.scenarios.beside import counted
 from workbench.scenarios.declare import ParameterError
-from workbench.scenarios.given import run_of, takes
 from workbench.scenarios.run import Run, run
 from workbench.scenarios.windows import EXPRESS, QUEUE, RECEIVERS, TARGET
 from workbench.trace.brakes import SESSION_WINDOW
+from workbench.trace.given import takes
 from workbench.trace.schema import BROKER, CLIENT, OBSERVED, RECEIVED, SENT, Row
 
 from .declare import FORMS, Case, Declared, Facts, Found, case, facts
@@ -432,7 +432,7 @@ def under_alarm(desk: Any) -> Case:
     Args:
         desk: a stage, or a run.
     """
-    played = run_of(desk)
+    played = Run.shown_by(desk)
     alarm = next((row for row in played.rows if row.event == "alarm-set"), None)
     if alarm is None:
         return case("no-alarm")
@@ -463,7 +463,7 @@ def overtakes(desk: Any) -> Case:
     Args:
         desk: a stage, or a run.
     """
-    played = run_of(desk)
+    played = Run.shown_by(desk)
     first = transfers(played.rows, link=FIRST)
     full = next((row for row in first if not _ledger(row, "remote_incoming_window")), None)
     if full is None:

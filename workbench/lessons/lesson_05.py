@@ -11,10 +11,10 @@ from workbench.exercises.measure import number_in
 from workbench.exercises.table import Table, table_of
 from workbench.presets import Preset
 from workbench.scenarios.beside import counted, decided
-from workbench.scenarios.given import run_of, takes
 from workbench.scenarios.publishers import QUEUES
 from workbench.scenarios.run import Run, run
 from workbench.trace.braking import held_by, links_of
+from workbench.trace.given import takes
 from workbench.trace.schema import BROKER, CLIENT, OBSERVED, RECEIVED, SENT, Row
 from workbench.views.scene_valves import VALVES
 
@@ -294,7 +294,7 @@ def collected(desk: Any) -> Case:
     Args:
         desk: a stage, or a run.
     """
-    played = run_of(desk)
+    played = Run.shown_by(desk)
     seen: dict[str, int] = {}
     for link in links_of(played.rows, sender=CLIENT):
         for row, held in zip(played.rows, held_by(played.rows, link), strict=True):

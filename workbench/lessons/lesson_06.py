@@ -15,13 +15,13 @@ from workbench.presets import get as preset_named
 from workbench.scenarios import handover, handover_091, one_sender_one_receiver, two_senders
 from workbench.scenarios.beside import Measured, counted, decided
 from workbench.scenarios.chain import CONSUMER, QUEUES, STORE, twin
-from workbench.scenarios.given import run_of, takes
 from workbench.scenarios.handover import CANCEL
 from workbench.scenarios.handover_091 import CLOSE
 from workbench.scenarios.run import Run, run
 from workbench.scenarios.streaming import stream
 from workbench.scenarios.two_senders import AMQP_0_9_1, AMQP_1_0, BOTH, CLASSIC, QUORUM
 from workbench.scenarios.world import World
+from workbench.trace.given import takes
 from workbench.trace.schema import CLIENT, RECEIVED, SENT, Row
 
 from .declare import FORMS, Case, Declared, Facts, Found, case, facts
@@ -409,7 +409,7 @@ def passed(desk: Any, least: int) -> Case:
         desk: a stage, or a run.
         least: how many messages.
     """
-    played = run_of(desk)
+    played = Run.shown_by(desk)
     limit = 2 * _credit(played)
     rows = measure.frames(played.rows, "basic.publish", event=SENT, from_peer=CLIENT)
     hangs = [row for row in played.rows if row.vantage == f"queue:{SLOW}"

@@ -23,9 +23,9 @@ from workbench.scenarios.confirming import (
     Confirmed,
     publish_for,
 )
-from workbench.scenarios.given import run_of, takes
 from workbench.scenarios.hanging_disk import beside_a_hanging_disk
 from workbench.scenarios.run import Run, run
+from workbench.trace.given import takes
 from workbench.trace.replicas import (
     COMMITTED,
     CONFIRMED,
@@ -525,7 +525,7 @@ def recovered(desk: Any) -> Case:
     Args:
         desk: a stage, or a run.
     """
-    played = run_of(desk)
+    played = Run.shown_by(desk)
     story = Replicas(played.rows)
     came = [row.seq + 1 for row in _arrivals(story.rows)]  # as the story counts
     changes = [*zip(story.stall.steps, story.stall.values, strict=True), (len(story.rows) + 1, "")]
@@ -574,7 +574,7 @@ def decides(answer: Any, played: Run) -> Case:
         answer: a node's name; `...` if there is none yet.
         played: the run.
     """
-    story = Replicas(run_of(played).rows)
+    story = Replicas(Run.shown_by(played).rows)
     if answer not in tuple(story.nodes):  # a list, too, is no node
         return case("no-node", given=repr(answer), nodes=", ".join(story.nodes))
     message = newest(story)

@@ -18,13 +18,13 @@ from workbench.scenarios.beside import Measured, counted, decided
 from workbench.scenarios.brakes_history import DIES, first_alarm, outcome
 from workbench.scenarios.chain import QUEUES
 from workbench.scenarios.emergency_brake import HEEDLESS, SILENT, memory_of
-from workbench.scenarios.given import run_of, takes
 from workbench.scenarios.memory import BOTH, GROWING, LATER, OTHER, PUBLISHER
 from workbench.scenarios.mirrors import QUEUE
 from workbench.scenarios.overload import CUT_OFF, DISCARD, OPERATOR, THROTTLE
 from workbench.scenarios.run import Run, run
 from workbench.scenarios.streaming import stream
 from workbench.scenarios.world import World
+from workbench.trace.given import takes
 from workbench.trace.schema import BROKER, RECEIVED, Row
 
 __all__ = [
@@ -448,7 +448,7 @@ def over(desk: Any) -> Case:
     Args:
         desk: a stage, or a run.
     """
-    played = run_of(desk)
+    played = Run.shown_by(desk)
     rows = _alarms(played.rows)
     if not rows:
         return case("never")
@@ -508,7 +508,7 @@ def blocker(desk: Any) -> Case:
     Args:
         desk: a stage that began with the run `tangled`, or a run.
     """
-    played, given = run_of(desk), tangled().actions
+    played, given = Run.shown_by(desk), tangled().actions
     acts = played.actions[len(given) :]
     if played.actions[: len(given)] != given:
         return case("elsewhere")

@@ -11,13 +11,13 @@ from workbench.exercises.checks import is_whole
 from workbench.exercises.predict import questions
 from workbench.exercises.table import Table, table_of
 from workbench.scenarios.beside import Measured, counted, decided
-from workbench.scenarios.given import takes
 from workbench.scenarios.qpid import CONNECTIONS, PRODUCERS, QUEUES
 from workbench.scenarios.run import Run, run
 from workbench.scenarios.two_faces import FACES, Face, faces
 from workbench.trace import brakes
 from workbench.trace.braking import PublishingBraking, held_by, links_of
 from workbench.trace.fold import held_in
+from workbench.trace.given import takes
 from workbench.trace.schema import BROKER, CLIENT, RECEIVED, SENT, Row
 
 from .declare import FORMS, Case, Declared, Facts, Found, case, facts

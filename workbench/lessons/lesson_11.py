@@ -15,7 +15,7 @@ from workbench.exercises import measure
 from workbench.exercises.measure import number_in
 from workbench.frontends import message_of
 from workbench.scenarios.beside import counted, decided
-from workbench.scenarios.given import not_wanted, takes
+from workbench.trace.given import not_wanted, takes
 from workbench.trace.schema import BROKER, CLIENT, OBSERVED, OWN, RECEIVED, SENT, SHADOW, Row
 from workbench.views.frozen_wire import Server
 

@@ -13,6 +13,8 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+from workbench.trace.given import takes
+
 from .server import stop_all
 
 END_S = 1.0
@@ -119,6 +121,7 @@ def _proton_is_missing() -> bool:
     return False
 
 
+@takes
 def background(work: Callable[..., Any], *arguments: Any, settle_s: float = 0.0) -> Job:
     """Run a function in a thread of its own; the caller goes on at once.
 

@@ -7,29 +7,25 @@ here.
 from __future__ import annotations
 
 import dataclasses
-import os
 import sys
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, overload
+from typing import Any, overload
 
 from msgspec.structs import replace
 
 from workbench import notebook
-from workbench.trace.schema import OBSERVED
+from workbench.presets import Preset
+from workbench.trace.given import Place, takes
+from workbench.trace.schema import OBSERVED, Row
 from workbench.trace.secret_fields import without_secret
 from workbench.trace.taps import Recorder, flat_item
 
 from .passing import Opaque
+from .proxy import LiveProxy
 from .recording import Recording, Spool
 from .server import LiveBroker
 from .socket_server import ListenError
-
-if TYPE_CHECKING:
-    from workbench.presets import Preset
-    from workbench.trace.schema import Row
-
-    from .proxy import LiveProxy
 
 RUN = "live"
 
@@ -79,7 +75,7 @@ def _without_secret(flight: Any) -> Any:
     return flight
 
 
-def recording(folder: str | os.PathLike[str] | None = None, run: str = RUN) -> Recording:
+def recording(folder: Place | None = None, run: str = RUN) -> Recording:
     """A recording for a live broker.
 
     Args:
@@ -87,7 +83,7 @@ def recording(folder: str | os.PathLike[str] | None = None, run: str = RUN) -> R
         run: name of the run; the files' names begin with it.
 
     Raises:
-        ListenError: a file has the folder's name.
+        ListenError: a file has the folder's name, or it cannot be made.
     """
 
     def make_tap(now: Callable[[], int], sink: Callable[[Row], None]) -> LiveRecorder:
@@ -100,7 +96,10 @@ def recording(folder: str | os.PathLike[str] | None = None, run: str = RUN) -> R
         folder = Path(folder)
         if folder.exists() and not folder.is_dir():
             raise ListenError(f"{folder}: is a file; a trace takes a folder")
-        spool = Spool(folder, run, files.to_table, files.write_tables, prepare=files.prepare)
+        try:
+            spool = Spool(folder, run, files.to_table, files.write_tables, prepare=files.prepare)
+        except OSError as error:
+            raise ListenError(f"{error.filename or folder}: {files.reason(error)}") from None
     return Recording(make_tap, spool=spool)
 
 
@@ -132,12 +131,13 @@ def serve(
 def serve(preset: Preset | str = "spec", *, forward: str, **more: Any) -> LiveProxy: ...
 
 
+@takes
 def serve(
     preset: Preset | str = "spec",
     *,
     forward: str | None = None,
-    queues: Iterable[str] = (),
-    trace: str | os.PathLike[str] | None = None,
+    queues: Iterable[str] | str = (),  # a text is refused, with what was meant
+    trace: Place | None = None,
     record: bool = True,
     run: str = RUN,
     **more: Any,
@@ -172,8 +172,6 @@ def serve(
         if forward is None:
             server = LiveBroker(preset, recording=kept, queues=queues, **more)
         else:
-            from .proxy import LiveProxy
-
             server = LiveProxy(forward, recording=kept, **more)
     except BaseException:
         if kept is not None:

@@ -16,6 +16,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, fields
 
+from workbench.notebook import WrongValueError
+
 from .blog import Blog2024
 from .configuration import SETTINGS, Setting, configured, number, settings_of
 from .early import Blog2008, RabbitMq15, RabbitMq18, RabbitMq20
@@ -120,10 +122,10 @@ def get(name: str) -> Preset:
     """The preset of that name.
 
     Raises:
-        ValueError: if there is none; the text lists the names.
+        WrongValueError: if there is none; the text lists the names.
     """
     if not isinstance(name, str) or name not in _PRESETS:
-        raise ValueError(f"no preset {name!r}; there are: {', '.join(_PRESETS)}")
+        raise WrongValueError(f"no preset {name!r}; there are: {', '.join(_PRESETS)}")
     return _PRESETS[name]
 
 

@@ -17,6 +17,7 @@ from workbench import presets
 from workbench.presets import Preset
 from workbench.sim import VirtualClock
 from workbench.trace.collector import seldom_collected
+from workbench.trace.given import not_wanted
 from workbench.trace.schema import Row
 from workbench.trace.taps import Recorder
 
@@ -88,6 +89,19 @@ class Run:
         marked = self.world.start_seq
         self.start_seq = len(self.rows) - 1 if marked is None else marked
         BEGINS[self.name] = self.start_seq
+
+    @classmethod
+    def shown_by(cls, desk: Any) -> Run:
+        """The run that a stage shows, or the run itself.
+
+        Raises:
+            GivenError: if it is neither.
+        """
+        found = getattr(desk, "run", desk)
+        if not hasattr(found, "rows") or not hasattr(found, "actions"):
+            raise not_wanted(cls, desk)
+        run: Run = found
+        return run
 
     def act(self, after_seq: int, name: str, **arguments: Any) -> Run:
         """Act when row `after_seq` has just happened; gives the branch that comes of it.

@@ -18,6 +18,7 @@ from typing import Any, Self
 from workbench.aside import held
 from workbench.notebook import PlainError
 
+from .given import Place, takes
 from .schema import COLUMN_NAMES, STRUCT_COLUMNS, Row, arrow_schema, fitted, misfit
 from .whole import part_of
 
@@ -315,7 +316,8 @@ def _words() -> list[str]:
 # -- reading ------------------------------------------------------------------------------------
 
 
-def read(path: str | os.PathLike[str]) -> list[Row]:
+@takes
+def read(path: Place) -> list[Row]:
     """All rows of a trace: a Parquet file, or a folder of such files in order of their names.
 
     Raises:

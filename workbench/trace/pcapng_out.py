@@ -20,7 +20,7 @@ from workbench.trace.flatten import PROTOCOL_HEADER
 from workbench.trace.packet_out import Address, PcapngWriter, TcpTalk
 from workbench.trace.rebuild import RebuildError, item_of
 from workbench.trace.schema import CLIENT, FRAME_COLUMNS, Row, once
-from workbench.trace.whole import written_whole
+from workbench.trace.whole import WriteError, written_whole
 from workbench.trace.wire_items import codec_of
 
 __all__ = ["ExportError", "ExportResult", "export"]
@@ -73,8 +73,8 @@ def export(rows: Sequence[Row], path: str | os.PathLike[str]) -> ExportResult:
     try:
         with written_whole(path) as file:
             return _write(once(frames), PcapngWriter(file))
-    except OSError as error:
-        raise ExportError(f"{path}: {error.strerror or error}") from None
+    except WriteError as error:
+        raise ExportError(str(error)) from None
 
 
 def _write(frames: list[Row], writer: PcapngWriter) -> ExportResult:

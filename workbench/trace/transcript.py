@@ -9,6 +9,7 @@ from workbench.languages import has, phrase
 
 from .explain import Explainer, Explanation
 from .fold import Change
+from .given import takes
 from .schema import OBSERVED, Row, peer_of
 from .words import frame_text, spec_name, value_text, visible
 
@@ -64,6 +65,7 @@ def _owner(row: Row, change: Change) -> str:
     return scope.link_sender or visible(change.vantage)
 
 
+@takes
 def transcript(rows: Iterable[Row]) -> Iterator[str]:
     """The lines of a run, whose rows are in order."""
     explainer = Explainer()

@@ -11,8 +11,16 @@ from pathlib import Path
 from typing import BinaryIO
 
 from workbench.aside import held, sweep
+from workbench.notebook import PlainError
 
-__all__ = ["part_of", "write_whole", "written_whole"]
+__all__ = ["WriteError", "part_of", "write_whole", "written_whole"]
+
+
+class WriteError(PlainError, OSError):
+    """A file cannot be written; it names the file, and nothing is left of it."""
+
+    def __str__(self) -> str:
+        return f"{self.filename}: {self.strerror}"
 
 
 def part_of(path: Path) -> Path:
@@ -38,7 +46,7 @@ def written_whole(path: str | os.PathLike[str], *, private: bool = False) -> Ite
         private: nobody else may read it.
 
     Raises:
-        OSError: it cannot be written; it names this file, and nothing is left of it.
+        WriteError: it cannot be written.
     """
     target = Path(path)
     part = part_of(target)
@@ -50,8 +58,7 @@ def written_whole(path: str | os.PathLike[str], *, private: bool = False) -> Ite
             os.fsync(file.fileno())
         os.replace(part, target)
     except OSError as error:
-        error.filename = str(target)
-        raise
+        raise WriteError(error.errno, error.strerror or str(error), str(target)) from None
     finally:
         with suppress(OSError):
             part.unlink()
@@ -61,7 +68,7 @@ def write_whole(path: str | os.PathLike[str], text: str, *, private: bool = Fals
     """Write a text; see `written_whole`.
 
     Raises:
-        OSError: it cannot be written.
+        WriteError: it cannot be written.
     """
     with written_whole(path, private=private) as file:
         file.write(text.encode("utf-8"))

@@ -38,7 +38,7 @@ from bokeh.resources import Resources
 from jupyter_bokeh.widgets import BokehModel
 
 from workbench.languages import digits, phrase
-from workbench.scenarios.given import takes
+from workbench.trace.given import takes
 
 from . import theme
 from .static_html import asset

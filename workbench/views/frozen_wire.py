@@ -11,9 +11,9 @@ from collections.abc import Callable
 from typing import Any, Protocol
 
 from workbench.notebook import WrongValueError
-from workbench.scenarios.given import not_wanted
 from workbench.trace.cut import Following
 from workbench.trace.gates import SENDER_OF
+from workbench.trace.given import not_wanted
 
 from .scene import SceneMaker, frame_doc, packed
 from .scene_acts import amount_of

@@ -14,13 +14,13 @@ from typing import Any
 import ipywidgets as widgets
 
 from workbench.notebook import WrongValueError
-from workbench.scenarios.given import takes
 from workbench.scenarios.link_model import LinkModel
 from workbench.scenarios.race import ACT_OF_MOVE, YOURS, plans_of
 from workbench.scenarios.rules import CreditRule, rule_named
 from workbench.scenarios.run import Run
 from workbench.scenarios.schedules import play
 from workbench.sim.explorer import Bounds, Exploration, explore
+from workbench.trace.given import takes
 
 from .controls import status
 from .lattice import path_of

@@ -12,6 +12,7 @@ from workbench.languages import capital
 from workbench.trace.cut import AROUND, MANY_LINES, Cut
 from workbench.trace.files import TraceFileError
 from workbench.trace.fold import Scope, State, line_scope, link_scope
+from workbench.trace.given import takes
 from workbench.trace.naming import SIDES, cut_row, plain, side_of
 from workbench.trace.schema import LINK
 
@@ -24,6 +25,7 @@ __all__ = ["open_row", "scene_of", "stage_of"]
 Doc = dict[str, Any]
 
 
+@takes
 def open_row(
     row: Any, trace: Any, *, side: str | None = None, around: int = AROUND, title: str = ""
 ) -> StageWidget:

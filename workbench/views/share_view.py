@@ -14,11 +14,13 @@ from workbench.scenarios.run import Run
 from workbench.scenarios.share import Restored
 from workbench.scenarios.share import open_code as restore
 from workbench.scenarios.share import share_code as code_of
+from workbench.trace.given import takes
 
 from .stage_widget import StageWidget
 from .stills import Still, say
 
 
+@takes
 def share_code(desk: Any, cursor: int | None = None) -> str:
     """The share code of a run, or of what a stage shows.
 

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import base64
 import html
-import os
 from pathlib import Path
 from typing import Any
 
 from workbench.scenarios.branches import Branches
-from workbench.scenarios.given import rows_of
+from workbench.trace.given import Place, rows_of, takes
 from workbench.trace.whole import write_whole
 
 from .scene import packed, scene
@@ -74,7 +73,8 @@ def telling_step(doc: dict[str, Any]) -> int:
     return begin + flying.index(max(flying)) if flying else begin
 
 
-def export(run: Any, path: str | os.PathLike[str], *, title: str = "", note: str = "") -> Path:
+@takes
+def export(run: Any, path: Place, *, title: str = "", note: str = "") -> Path:
     """Write a self-contained page that shows a run on the stage; it opens from `file://`.
 
     Args:
@@ -87,7 +87,8 @@ def export(run: Any, path: str | os.PathLike[str], *, title: str = "", note: str
         The path written.
 
     Raises:
-        GivenError: there are no rows to draw.
+        GivenError: there are no rows to draw, or an argument is not what is wanted.
+        WriteError: the page cannot be written.
     """
     desk = getattr(run, "stage", run)
     shown = getattr(desk, "branches", desk)

@@ -15,9 +15,9 @@ from string import ascii_uppercase
 from typing import Any
 
 from workbench.notebook import WrongValueError
-from workbench.scenarios.given import holder_of, rows_of
 from workbench.trace.braking import Held, blocked_intervals, held_by, links_of
 from workbench.trace.fold import Scope, link_scope
+from workbench.trace.given import holder_of, rows_of
 from workbench.trace.schema import BROKER, CLIENT, OBSERVED, Row
 
 from .charts import MOST_POINTS, Chart, Steps, Stretch, say, time_chart

@@ -10,51 +10,43 @@ from __future__ import annotations
 
 import functools
 import inspect
+import os
 import types
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from numbers import Real
-from typing import Any, ParamSpec, TypeVar, Union, get_args, get_origin
+from typing import Any, ParamSpec, TypeAlias, TypeVar, Union, get_args, get_origin
 
 from workbench.languages import phrase
 from workbench.notebook import GivenError
-from workbench.trace.schema import Row
 
-from .run import Run
+from .schema import Row
 
 P = ParamSpec("P")
 R = TypeVar("R")
+Place: TypeAlias = os.PathLike[str] | str
+"""Where a file or folder is."""
 
 say = partial(phrase, "asking")
 
 ANYTHING = (Any, object, inspect.Parameter.empty)
 
 
-def run_of(desk: Any) -> Run:
-    """The run that a stage shows, or the run itself.
-
-    Raises:
-        GivenError: if it is neither.
-    """
-    found = getattr(desk, "run", desk)
-    if not hasattr(found, "rows") or not hasattr(found, "actions"):
-        raise not_wanted(Run, desk)
-    run: Run = found
-    return run
-
-
-def rows_of(trace: Any) -> Sequence[Row]:
+def rows_of(trace: Any, kind: Any = Sequence[Row]) -> Any:
     """The rows of a run, of a stage or of a capture, or the rows themselves.
+
+    Args:
+        trace: what has them.
+        kind: what the rows are to be: a sequence, or anything that gives each of them once.
 
     Raises:
         GivenError: if it has none.
     """
     holder = holder_of(trace)
     found = getattr(holder, "rows", holder)
-    if not _fits(found, Sequence[Row]):
-        raise not_wanted(Sequence[Row], trace)
-    rows: Sequence[Row] = found
-    return rows
+    if not _fits(found, kind):
+        raise not_wanted(kind, trace)
+    return found
 
 
 def holder_of(trace: Any) -> Any:
@@ -66,6 +58,8 @@ def given(
     function: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]
 ) -> inspect.BoundArguments:
     """The arguments of a function by name; of a stage its run, and of a run its rows.
+
+    What else may stand for a kind, the kind says itself, in `shown_by`.
 
     Raises:
         GivenError: if one is missing, or not what its annotation says.
@@ -110,10 +104,10 @@ def _taken(parameter: inspect.Parameter, value: Any) -> Any:
 
 
 def _converted(kind: Any, value: Any) -> Any:
-    if kind is Run:
-        return run_of(value)
-    if kind == Sequence[Row]:
-        return rows_of(value)
+    if hasattr(kind, "shown_by"):
+        return kind.shown_by(value)
+    if kind in (Sequence[Row], Iterable[Row]):
+        return rows_of(value, kind)
     if not _fits(value, kind):
         raise not_wanted(kind, value)
     return value

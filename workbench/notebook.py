@@ -32,6 +32,10 @@ class WrongValueError(PlainError, ValueError):
     """A value that does not fit here; the text says which do."""
 
 
+class NoSuchNameError(PlainError, AttributeError):
+    """Nothing has the name that was typed; the text says which there are."""
+
+
 def kernel_shell() -> Any:
     """IPython's shell in a notebook's kernel; None anywhere else."""
     module = sys.modules.get("IPython")

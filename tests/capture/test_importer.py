@@ -1,10 +1,13 @@
 """Import: the network's disturbances change nothing, and what cannot be known is never guessed."""
 
 import dataclasses
+import gzip
 import itertools
 import random
 import re
 import struct
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 from hypothesis import given, settings
@@ -741,6 +744,73 @@ def test_a_run_is_named_by_stem_and_content(folder):
     assert name.startswith("name-")
     record(plan(rounds=2))[0].write(folder / "name.pcapng")
     assert import_capture(one).rows[0].run != name
+
+
+def test_a_packed_capture_keeps_its_whole_name(folder):
+    """Dots and all: what `.gz` says is not part of it."""
+    path = record(plan())[0].write(folder / "rabbit-3.12_2024.05.01.pcapng")
+    packed = folder / f"{path.name}.gz"
+    packed.write_bytes(gzip.compress(path.read_bytes()))
+    for one in (path, packed):
+        assert import_capture(one).rows[0].run.startswith("rabbit-3.12_2024.05.01")
+
+
+@pytest.mark.parametrize("name", ["[prod] x.pcapng", "_x.pcapng", ".x.pcapng"])
+def test_a_part_is_read_whatever_its_capture_is_called(tmp_path, name):
+    """Names that begin so are those of files that nobody reads."""
+    path = record(plan())[0].write(tmp_path / name)
+    trace = tmp_path / "trace"
+    trace.mkdir()
+    import_files([path], trace)
+    assert files.read(trace) == import_capture(path).rows
+
+
+@pytest.mark.parametrize("strict", [False, True])
+def test_of_a_capture_that_cannot_be_read_to_its_end_nothing_is_kept(tmp_path, monkeypatch, strict):
+    """What it gave until then is no trace of it; parts that were whole before stay."""
+    whole, path = (
+        record(plan(rounds=n))[0].write(tmp_path / name)
+        for n, name in ((3, "a.pcapng"), (2, "b.pcapng"))
+    )
+    tables = Capture.tables
+
+    def broken(self, progress=None):
+        yield from tables(self, progress)
+        if self.path == path:
+            raise CaptureError("b.pcapng: it went away")
+
+    monkeypatch.setattr(Capture, "tables", broken)
+    trace = tmp_path / "trace"
+    trace.mkdir()
+    for target in (trace, tmp_path / "one.parquet"):
+        with pytest.raises(CaptureError, match=r"b\.pcapng: it went away"):
+            import_files([whole, path], target, strict=strict)
+    with pytest.raises(CaptureError, match=r"b\.pcapng: it went away"):
+        import_capture([whole, path])
+    kept = [file.name.partition("-")[0] for file in trace.iterdir()]
+    assert kept == ([] if strict else ["a"])
+    assert not (tmp_path / "one.parquet").exists()
+
+
+SHARED = Path("/dev/shm")
+
+
+@pytest.mark.skipif(not SHARED.is_dir(), reason="there is no other file system")
+def test_all_or_nothing_needs_no_place_beside_the_folder(folder):
+    """Which may be where another file system begins."""
+    path = record(plan())[0].write(folder / "aside.pcapng")
+    with TemporaryDirectory(dir=SHARED) as inner:
+        trace = folder / "shared"
+        trace.symlink_to(inner)  # as what is mounted there, it is another file system
+        import_files([path], trace, strict=True)
+        assert len(list(trace.iterdir())) == 1
+
+
+@pytest.mark.parametrize("port", [0, -1, 65536])
+def test_a_port_that_there_is_not_is_named(folder, port):
+    path = record(plan())[0].write(folder / "port.pcapng")
+    with pytest.raises(CaptureError, match=f"port {port}: legal: 1 to 65535"):
+        import_capture(path, port=port)
 
 
 def test_progress_tells_how_far_the_reading_is(folder):

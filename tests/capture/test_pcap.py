@@ -236,6 +236,8 @@ IP_AND_TCP = FRAME[14:]
         (1, FRAME + bytes(6)),
         (113, bytes(14) + b"\x08\x00" + IP_AND_TCP),
         (276, b"\x08\x00" + bytes(18) + IP_AND_TCP),
+        (113, bytes(14) + b"\x81\x00\x00\x05\x08\x00" + IP_AND_TCP),
+        (276, b"\x81\x00" + bytes(18) + b"\x00\x05\x08\x00" + IP_AND_TCP),
         (101, IP_AND_TCP),
         (228, IP_AND_TCP),
         (0, b"\x02\x00\x00\x00" + IP_AND_TCP),
@@ -243,7 +245,7 @@ IP_AND_TCP = FRAME[14:]
     ],
 )
 def test_the_segment_is_found_under_every_link_layer(linktype, data):
-    """Ethernet with tags and padding, cooked v1 and v2, raw IP and loopback carry one segment."""
+    """Ethernet and cooked (v1, v2), with tags and without, raw IP and loopback carry a segment."""
     segment = segment_of(Packet(1, 0, linktype, data, 0))
     assert (segment.seq, segment.ack, segment.payload, segment.missing) == (7, 9, b"hello", 0)
     assert segment.source == bytes([10, 0, 0, 1]) + (40_000).to_bytes(2, "big")

@@ -187,6 +187,23 @@ def test_secrets_of_a_log_are_redacted(log, tmp_path):
     assert hidden == bytes(len(secret))
 
 
+def test_what_is_no_frame_is_not_quoted_where_secrets_are_redacted(tmp_path):
+    """Neither where it is told, nor anywhere else."""
+    bad = '-> @sasl-init(65) [mechanism=:PLAIN, initial-response="guest-secret"]'
+    path = write(tmp_path / "bad.log", BEGIN, POINTER + bad, BEGIN)
+    assert "guest-secret" in import_capture(path).report.text()
+    told = import_capture(path, redact=True).report
+    assert "line 2: what it says is no frame" in told.text()
+    assert "guest-secret" not in told.text()
+
+
+@pytest.mark.parametrize("size", ["9" * 25, "9" * 5_000])
+def test_a_payload_of_a_size_that_is_no_size_costs_nothing_else(tmp_path, size):
+    line = POINTER + f'-> @transfer(20) [handle=0x0, delivery-id=0x0] ({size}) "x"'
+    path = write(tmp_path / "size.log", BEGIN, line)
+    assert [row.body_bytes for row in import_capture(path).rows] == [None, 0]
+
+
 def test_other_output_between_the_lines_is_passed_over(log, tmp_path):
     """A log is mostly found in the middle of a program's own output."""
     mixed = tmp_path / "mixed.log"

@@ -249,6 +249,15 @@ def test_a_place_where_nothing_can_be_written_is_named(call):
         call("/dev/null/here")
 
 
+def test_a_question_or_check_that_is_not_there_is_told_with_those_there_are():
+    """And `hasattr`, with which a notebook completes names, is told that it is not there."""
+    for group, one in ((lesson_01.predict, "after_grant"), (lesson_01.check, "smallest_n")):
+        with pytest.raises(AttributeError, match=f"is called nope; there are: .*{one}") as told:
+            group.nope  # noqa: B018
+        assert isinstance(told.value, PlainError)
+        assert not hasattr(group, "nope")
+
+
 def test_a_stage_stands_for_its_run_and_a_capture_for_its_rows():
     """What shows a run, or holds rows, is as good as these."""
     shown = lesson_01.predict.after_grant(stage(CREDIT), link_credit=3)

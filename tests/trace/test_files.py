@@ -199,6 +199,7 @@ def test_bad_files_are_refused_with_one_line(tmp_path):
     """What is no trace is refused before the first row, and the line says what it is."""
     path = tmp_path / "t.parquet"
     assert "no such file" in refused(path)
+    assert "File name too long" in refused(tmp_path / ("n" * 300))
     path.write_bytes(b"")
     assert "empty" in refused(path)
     path.write_bytes(b"PAR1 and then something else")

@@ -33,6 +33,13 @@ def test_race_reads_as_a_story():
     )
 
 
+def test_of_several_runs_each_is_read_for_itself():
+    """What one run has said is not known in the next, though their connections have one name."""
+    rows = race()
+    again = [replace(row, run="again") for row in rows]
+    assert list(transcript([*rows, *again])) == 2 * list(transcript(rows))
+
+
 def test_a_slice_reads_as_it_does_in_the_whole():
     """With the state before it, the middle of a run tells the same."""
     rows = race()

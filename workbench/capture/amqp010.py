@@ -77,8 +77,6 @@ class Amqp010Decoder(Decoder):
     def observe(self, side: int, frame: DecodedFrame, from_client: bool) -> FrameRecord:
         """What a frame concerns, and the counters right behind it."""
         item, raw = frame.item, frame.raw
-        if raw is None:
-            self._cut[side] += 1
         if self._redact:
             item = _redacted(item)
             raw = None if raw is None else encode_item(item)

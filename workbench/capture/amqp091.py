@@ -91,8 +91,6 @@ class Amqp091Decoder(Decoder):
             self._begun[side] = True
             if from_client and not isinstance(item, ProtocolHeader):
                 self._observer.lost(from_client)
-        if raw is None:
-            self._cut[side] += 1
         if self._redact:
             item = _redacted(item)
             raw = None if raw is None else encode_item(item)

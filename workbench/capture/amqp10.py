@@ -102,9 +102,7 @@ class Amqp10Decoder(Decoder):
             raw, item = self._redactor.frame(frame.raw, frame.item, from_client)
             frame = DecodedFrame(frame.offset, raw, item, frame.size, frame.body_bytes)
         item = frame.item
-        if frame.raw is None:
-            self._cut[side] += 1
-        elif type(item) is Frame and type(item.performative) is Open:
+        if type(item) is Frame and type(item.performative) is Open:
             largest = item.performative.max_frame_size or MAX_FRAME
             self._splitters[1 - side].limit = min(MAX_FRAME, max(SMALLEST_LIMIT, largest))
         scope = self._observer.see(item, from_client)

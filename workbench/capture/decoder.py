@@ -148,6 +148,7 @@ class Decoder:
     def gap(self, side: int, octets: int) -> list[Found]:
         """So many octets are lost here; gives what can be told of the frame they were in."""
         found: list[Found] = self._splitters[side].gap(octets)
+        self._cut[side] += sum(type(each) is DecodedFrame for each in found)
         return found
 
     def finish(self, side: int) -> list[Found]:

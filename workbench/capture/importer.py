@@ -73,12 +73,14 @@ class Capture:
         report: what was found; whole when all tables were taken.
 
     Raises:
-        CaptureError: the file cannot be read.
+        CaptureError: the file cannot be read, or there is no such port.
     """
 
     def __init__(
         self, path: Path, *, port: int | None = None, redact: bool = False, run: str = ""
     ) -> None:
+        if port is not None and not 0 < port < 1 << 16:
+            raise CaptureError(f"port {port}: legal: 1 to 65535")
         self.path = path
         with self._opened() as stream:
             head = stream.read(_SNIFFED)
@@ -281,8 +283,8 @@ def import_capture(
         progress: told how far the reading is.
 
     Raises:
-        CaptureError: no capture was good. Of several, those that are not are told in
-            `report.failures`.
+        CaptureError: no capture was good, or one could not be read to its end. Of several, those
+            that are not good are told in `report.failures`.
     """
     files = [paths] if isinstance(paths, str | os.PathLike) else list(paths)
     report = ImportReport()
@@ -314,10 +316,11 @@ def import_files(
         fetch: gives one of the paths as a local file for a while; default: it is one.
 
     Raises:
-        CaptureError: no capture was good; nothing was written.
+        CaptureError: no capture was good, or one of them could not be read to its end; those before
+            it are in the folder, and of it nothing.
         TraceFileError: the target cannot be written.
     """
-    report, folder = ImportReport(), target if target.is_dir() else None
+    report, folder = ImportReport(), target if os.path.isdir(target) else None
 
     def there(run: str) -> bool:
         return folder is not None and not redact and (folder / part_name(run)).exists()
@@ -332,7 +335,8 @@ def import_files(
             if folder is None:
                 write_tables(target, (table for _, table in flow))
             elif strict:
-                aside = tempfile.TemporaryDirectory(".part", f".{target.name}.", target.parent)
+                # Within the folder, for that may be a file system of its own.
+                aside = tempfile.TemporaryDirectory(".part", ".strict.", folder)
                 with aside as name, held(Path(name)):
                     _into_folder(flow, Path(name))
                     for part in sorted(Path(name).iterdir()):
@@ -377,6 +381,7 @@ def _flow(
     seen: set[str] = set()
     done, total = 0, sum(sizes)
     for path, size in zip(paths, sizes, strict=True):
+        begun = False
 
         def tell(octets: int, done: int = done, size: int = size) -> None:
             if progress is not None:
@@ -391,10 +396,13 @@ def _flow(
                     report.kept += 1
                 else:
                     for table in capture.tables(tell):
+                        begun = True
                         yield capture, table
                     report.captures.append(capture.report)
                 seen.add(capture.run)
         except CaptureError as error:
+            if begun:  # what was given of it already must not be taken for the whole
+                raise
             report.failures += str(error).splitlines()
         done += size
         tell(size)
@@ -404,7 +412,7 @@ def _flow(
 
 def _name_of(path: Path, stream: BufferedReader) -> str:
     """The name of a run: stem and content of its file."""
-    stem = path.name.split(".")[0] if path.name.endswith(".gz") else path.stem
+    stem = Path(path.name.removesuffix(".gz")).stem
     return f"{stem}-{hashlib.file_digest(stream, 'sha256').hexdigest()[:_HASH_DIGITS]}"
 
 
@@ -417,4 +425,6 @@ def _size(path: Path) -> int:
 
 def part_name(run: str) -> str:
     """The file of a run in a trace: Spark reads no name with a colon, and takes others apart."""
-    return f"{_ODD.sub('_', run)}.parquet"
+    name = _ODD.sub("_", run)
+    hidden = name.startswith((".", "_"))  # nobody reads such a file of a trace
+    return f"{'run' if hidden else ''}{name}.parquet"

@@ -90,14 +90,13 @@ def segment_of(packet: Packet) -> Segment | str | None:
 def _ethernet(data: bytes, at: int, *, outer: bool) -> Segment | str | None:
     if len(data) < at + 14:
         return "cut inside the link header"
-    kind, at = _U16(data, at + 12)[0], at + 14
-    while kind in _VLAN_TAGS and len(data) >= at + 4:
-        kind, at = _U16(data, at + 2)[0], at + 4
-    return _network(kind, data, at, outer=outer)
+    return _network(_U16(data, at + 12)[0], data, at + 14, outer=outer)
 
 
 def _network(kind: int, data: bytes, at: int, *, outer: bool) -> Segment | str | None:
     """The segment in what an EtherType announces; 0 leaves it to the IP version."""
+    while kind in _VLAN_TAGS and len(data) >= at + 4:
+        kind, at = _U16(data, at + 2)[0], at + 4
     if at >= len(data):
         return "cut inside the link header"
     if kind == 0:

@@ -338,13 +338,14 @@ class _Octets:
     Args:
         stream: a binary stream at its start.
         name: how messages call the file.
-        problems: gets a line if the compressed data is damaged; it ends there then.
+        problems: gets a line if it cannot be read to its end.
     """
 
     def __init__(self, stream: BinaryIO, name: str, problems: list[str]) -> None:
         self._name = name
         self._problems = problems
         self._more: Callable[[int], bytes] = stream.read
+        self._damage = "it cannot be read any further"
         self._held = b""
         self._at = 0
         packed = stream.read(2) == b"\x1f\x8b"
@@ -352,6 +353,7 @@ class _Octets:
         if packed:
             # Little at a time, so that damage takes no more with it than that little.
             self._more = gzip.GzipFile(fileobj=stream).read1
+            self._damage = "the compressed data is damaged"
 
     def read(self, size: int) -> bytes:
         """The next octets; fewer than `size` only at the end."""
@@ -378,7 +380,7 @@ class _Octets:
             try:
                 data = self._more(max(_STEP_OCTETS, size - have))
             except (EOFError, OSError, zlib.error) as error:
-                self._problems.append(f"{self._name}: the compressed data is damaged: {error}")
+                self._problems.append(f"{self._name}: {self._damage}: {error}")
                 self._more = lambda size: b""
                 break
             if not data:

@@ -38,7 +38,7 @@ _LINE = re.compile(
     r"(?P<arrow><-|->)\s++(?P<rest>@.*|AMQP|SASL|TLS|EOS|\(EMPTY FRAME\)).*"
 )
 _TRUNCATED = " ... (truncated)"
-_PAYLOAD = re.compile(r" \((\d+)\) ")
+_PAYLOAD = re.compile(r" \((\d{1,18})\) ")
 _HEADERS = {"AMQP": 0, "TLS": 2, "SASL": 3}
 
 
@@ -95,7 +95,8 @@ class ProtonLog:
         try:
             item, body, cut = _item(rest, int(match["channel"] or 0))
         except (NotationError, RebuildError) as error:
-            connection.report.problems.append(f"line {number}: {error}")
+            told = "what it says is no frame" if self.report.redacted else error
+            connection.report.problems.append(f"line {number}: {told}")
             connection.observer.lost(from_client)
             return
         if cut:

@@ -76,10 +76,12 @@ from workbench.exercises.question import (
     Question,
     Solution,
     Verdict,
+    say,
 )
 from workbench.exercises.show_me import ShowMe
 from workbench.languages import FactError, told, words
 from workbench.languages.telling import found
+from workbench.notebook import NoSuchNameError
 from workbench.presets import UINT_MAX
 from workbench.scenarios.beliefs import SHOWN
 from workbench.scenarios.beside import Bars, Beside, InStep, Measured, Value
@@ -328,6 +330,14 @@ def _judged(
     raise FactError(f"there is no text for the case {found.name!r}")
 
 
+class Names(SimpleNamespace):
+    """What a lesson asks, or checks, as attributes."""
+
+    def __getattr__(self, name: str) -> Any:
+        there = ", ".join(vars(self))
+        raise NoSuchNameError(say("no-name", name=name, there=there))
+
+
 class Declared:
     """What a lesson asks and checks, by the names that its notebook uses.
 
@@ -343,8 +353,8 @@ class Declared:
     def __init__(self, number: str) -> None:
         self.number = number
         self.words = words_of(number)
-        self.predict = SimpleNamespace()
-        self.check = SimpleNamespace()
+        self.predict = Names()
+        self.check = Names()
 
     def say(self, key: str, /, **named: Any) -> str:
         """A text of the file's table `said`, with what it names.

@@ -151,6 +151,7 @@ def cut(
         raise StepError(
             f"{path}: row {seq} is not in this trace; legal: {first_seq} to {last_seq} (run {name})"
         )
+    around = max(0, around)
     first = max(first_seq, seq - around) if upto is None else seq
     last = min(last_seq, seq + around) if upto is None else upto
     warm = max(first_seq, first - WARM_ROWS)

@@ -175,7 +175,7 @@ class TraceWriter:
         import pyarrow as pa
         import pyarrow.parquet as pq
 
-        if self.path.is_dir():
+        if os.path.isdir(self.path):
             raise TraceFileError(f"{self.path}: is a folder; give the name of a file in it")
         try:
             self._stream = pa.OSFile(os.fsencode(self._part), "wb")  # a name may be no text
@@ -402,7 +402,7 @@ def trace_files(path: str | os.PathLike[str]) -> list[Path]:
         TraceFileError: if there is no such file, or none in the folder, or it may not be read.
     """
     place = Path(path)
-    if place.is_dir():
+    if os.path.isdir(place):
         try:
             found = sorted(
                 file
@@ -414,8 +414,12 @@ def trace_files(path: str | os.PathLike[str]) -> list[Path]:
         if not found:
             raise TraceFileError(f"{place}: no Parquet file (*.parquet) in this folder")
         return found
-    if not place.exists():
-        raise TraceFileError(f"{place}: no such file or folder")
+    try:
+        place.stat()
+    except (FileNotFoundError, NotADirectoryError, ValueError):
+        raise TraceFileError(f"{place}: no such file or folder") from None
+    except OSError as error:
+        raise TraceFileError(f"{place}: {reason(error)}") from error
     return [place]
 
 

@@ -28,9 +28,9 @@ def markdown() -> str:
         BEGIN,
         "",
         f"Schema version {SCHEMA_VERSION}, in the Parquet metadata as `{VERSION_KEY}`. One row per"
-        " event, ordered by",
-        "`(run, seq)`. A column that may be null is marked so; null in `frame` means that the field"
-        " was absent on",
+        " event, the rows",
+        "of a run in order of `seq`. A column that may be null is marked so; null in `frame` means"
+        " that the field was absent on",
         "the wire, null in `ledger` that the counter is not in the row's scope. Numbers of unit"
         " *serial* run from",
         "0 to 2^32 − 1 and wrap around. Nothing is NaN or infinite.",

@@ -15,7 +15,7 @@ from enum import Enum
 from typing import Any
 
 from .fold import Change, Fold, Scope, Value, link_scope, observed_end, session_scope
-from .schema import BROKER, OBSERVED, RECEIVED, SENT, Row, other_peer, peer_of
+from .schema import BROKER, CLIENT, OBSERVED, RECEIVED, SENT, Row, other_peer, peer_of
 
 Counters = Mapping[str, Value]
 
@@ -152,9 +152,11 @@ class Story:
     _words: dict[int, FlowWord] = field(default_factory=dict)
     _answers: set[int] = field(default_factory=set)
     _flying: Counter[tuple[Scope | None, str | None]] = field(default_factory=Counter)
+    _telling: set[str] = field(default_factory=set)  # vantages that have told counters
 
     def __post_init__(self) -> None:
         for vantage, about in self.folding.ledgers:
+            self._telling.add(vantage)
             self._meet(vantage, about)
         for flying in self.folding.in_flight.values():
             self._flying[flying.link, flying.kind] += 1
@@ -170,6 +172,8 @@ class Story:
         session_before = dict(ledgers.get((row.vantage, end), {})) if end else {}
         self._fly(row, link)
         changes = tuple(self.folding.apply(row))
+        if row.ledger or row.unknown:
+            self._telling.add(row.vantage)
         after = ledgers.get((row.vantage, link), {}) if link else {}
         frame = row.fields
         new = row.event in (SENT, OBSERVED)  # the first time that this frame is seen
@@ -227,6 +231,7 @@ class Story:
             self.memory.echo.discard(asked)
         elif kind in CONTROL_KINDS:
             about = link if kind in ("attach", "detach") else session
+            about = None if kind in CLOSING_KINDS else about
             key: tuple[Any, ...] = (kind, row.connection, about)
             if kind == "protocol-header":
                 key = (*key, (row.frame or {}).get("protocol_id"))
@@ -244,12 +249,10 @@ class Story:
 
     def _closed(self, connection: str | None) -> bool:
         """Whether both peers have said that the connection ends."""
-        said = {
-            key[-1]
-            for key in self.memory.opened
-            if key[0] in CLOSING_KINDS and key[1] == connection
-        }
-        return len(said) == 2
+        return all(
+            any((kind, connection, None, peer) in self.memory.opened for kind in CLOSING_KINDS)
+            for peer in (CLIENT, BROKER)
+        )
 
     def _word(
         self, row: Row, before: Counters, after: Counters, answer: bool, new: bool
@@ -301,7 +304,7 @@ class Story:
     def _queued(self, row: Row) -> bool:
         """Whether a broker's process for this session has told of itself."""
         process = f"session:{row.connection}/{row.session}"
-        return row.vantage == BROKER and any(told == process for told, _ in self.folding.ledgers)
+        return row.vantage == BROKER and process in self._telling
 
     def _other(self, row: Row, link: Scope | None) -> Counters | None:
         if link is not None:

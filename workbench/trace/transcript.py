@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from functools import partial
+from itertools import groupby
+from operator import attrgetter
 
 from workbench.languages import has, phrase
 
@@ -67,7 +69,8 @@ def _owner(row: Row, change: Change) -> str:
 
 @takes
 def transcript(rows: Iterable[Row]) -> Iterator[str]:
-    """The lines of a run, whose rows are in order."""
-    explainer = Explainer()
-    for row in rows:
-        yield line(row, explainer.explain(row))
+    """The lines of a run, whose rows are in order, or of several runs one after the other."""
+    for _, run in groupby(rows, key=attrgetter("run")):
+        explainer = Explainer()
+        for row in run:
+            yield line(row, explainer.explain(row))

@@ -31,6 +31,24 @@ def given_anew(draw, rows):
             if row.seq > rows[-1].seq or row.kind not in answers]  # fmt: skip
 
 
+def answered_ahead(draw, rows):
+    """Answers that speak of all up to a message that was not sent yet, or never."""
+    return [
+        dataclasses.replace(row, frame_091={
+            **row.frame_091, "multiple": True,
+            "delivery_tag": row.frame_091["delivery_tag"] + draw.choice((0, 1, 3, 100)),
+        }) if row.kind in ("basic.ack", "basic.nack") else row for row in rows
+    ]  # fmt: skip
+
+
+def not_all_told(draw, rows):
+    """Half of the rows do not say how many messages are not acknowledged."""
+    return [
+        dataclasses.replace(row, ledger={**row.ledger, "unacknowledged": None})
+        if row.ledger and draw.random() < 0.5 else row for row in rows
+    ]  # fmt: skip
+
+
 @pytest.fixture(scope="module")
 def rows():
     """Captures of AMQP 0-9-1, and runs of each protocol: whole, from one end, and spoiled."""
@@ -44,10 +62,12 @@ def rows():
     found += [dataclasses.replace(row, run="java") for row in windowed("broker-j", most=10)]
     of_wire = on_the_wire(window)
     answered = [row for row in real if row.run.startswith("rmq43_k1")]
+    full = [row for row in real if row.run.startswith("rmq43_q1")]
     for number, (change, its) in enumerate(
         [(change, window) for change in (begun_late, holed, one_sided, captured, again)]
         + [(change, of_wire) for change in (begun_late, holed, holed, again)]
         + [(begun_late, played), (holed, played), (given_anew, answered)]
+        + [(change, its) for change in (answered_ahead, not_all_told) for its in (answered, full)]
     ):
         name = f"{number} {change.__name__}"
         found += [dataclasses.replace(row, run=name) for row in change(draw, its)]
@@ -89,7 +109,7 @@ def test_a_question_is_the_fold_s(trace, rows, name):
 def test_prefetch_is_the_fold_s(trace, rows):
     """What each consumer has, frame by frame."""
     folded = folds.QUESTIONS["prefetch"].answer(rows)
-    assert {row["full"] for row in folded} == {True, False}
+    assert {row["full"] for row in folded} == {True, False, None}
     same(collected(question("prefetch")(chunks=CUT)(trace)), folded)
 
 

@@ -207,6 +207,7 @@ def test_an_existing_output_is_replaced(capsys, folder):
             "legal: latency_us from 1, or a preset with session_us",
         ),
         (["credit", "-o", "t.txt"], 2, "must end in .parquet"),
+        (["credit", "-o", "t.PARQUET"], 2, "must end in .parquet"),
         (["credit", "-o", "nowhere/t.parquet"], 1, "there is no folder nowhere"),
         (["credit", "-o", "."], 1, "is a folder"),
     ],

@@ -415,7 +415,7 @@ def test_a_folder_or_a_checkpoint_that_is_none_is_told(rows, tmp_path):
         with pytest.raises(TraceFileError, match=r"state.json: is damaged"):
             follower(folder)
     state.write_text(json.dumps(good | {"version": 3}), encoding="utf-8")
-    with pytest.raises(TraceFileError, match="of version 3, and this is version 9"):
+    with pytest.raises(TraceFileError, match="of version 3, and this is version 10"):
         follower(folder)
     state.write_text(json.dumps(good), encoding="utf-8")
     answers = max(state.parent.glob("*.jsonl"), key=lambda file: file.stat().st_size)

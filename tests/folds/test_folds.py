@@ -1,6 +1,7 @@
 """The plain folds: their answers on runs whose policy is known, and on captures with a note."""
 
 from dataclasses import replace
+from importlib import import_module
 from itertools import pairwise
 from pathlib import Path
 
@@ -212,6 +213,16 @@ def test_a_window_without_length_is_refused():
     """One line that says what is legal."""
     with pytest.raises(ValueError, match="a window of 0 µs has no length; legal: 1 or more"):
         folds.throughput([], 0)
+
+
+def test_more_windows_than_memory_holds_are_refused(monkeypatch):
+    """Before they are all made: a quiet trace of a day has billions of microseconds."""
+    rows = capture("rmq43_b_consumer_credit")
+    found = len(folds.throughput(rows, 1_000))
+    monkeypatch.setattr(import_module("workbench.folds.throughput"), "MOST", found)
+    assert len(folds.throughput(rows, 1_000)) == found
+    with pytest.raises(ValueError, match=r"more than [0-9,]+ windows of 100 µs: take longer ones"):
+        folds.throughput(rows, 100)
 
 
 # -- violations -----------------------------------------------------------------------------------

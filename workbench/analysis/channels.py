@@ -173,7 +173,6 @@ def _by_tag(rows: DataFrame) -> tuple[DataFrame, DataFrame]:
     number = F.when(publishes, F.col("published")).otherwise(F.when(waits, F.col("delivery_tag")))
     begun = rows.where(_begins(F.col(VIEW))).withColumn("number", number)
     begun = checkpointed(begun.where("number is not null"))
-    most = begun.groupBy("key").agg(F.max("number").alias("most"))
     answer = ("key", "seq", "t_us", "frame_id")
     said = rows.where(
         (F.col("from_peer") != F.col(VIEW))
@@ -184,12 +183,14 @@ def _by_tag(rows: DataFrame) -> tuple[DataFrame, DataFrame]:
     many = F.coalesce("multiple", F.lit(False))
     single = said.where(~many).select(*answer, F.col("tag").alias("number"))
     # Of those that speak of all up to a tag, each speaks of what those before it left; 0 is all.
-    ranges = said.where(many).join(most, "key")
+    # None speaks of more than had begun.
+    earlier = Window.partitionBy("key").orderBy("seq").rowsBetween(Window.unboundedPreceding, -1)
+    ranges = said.where(many).unionByName(begun.select("key", "seq", "number"), True)
+    ranges = ranges.withColumn("most", F.max("number").over(earlier))
+    ranges = ranges.where("tag is not null and most is not null")
     tag = F.when(F.col("tag") == 0, F.col("most")).otherwise(F.least("tag", "most"))
     zero = F.col("tag") == 0
-    before = F.max(F.when(~zero, tag)).over(
-        Window.partitionBy("key").orderBy("seq").rowsBetween(Window.unboundedPreceding, -1)
-    )
+    before = F.max(F.when(~zero, tag)).over(earlier)
     ranges = ranges.withColumns({"upto": tag, "after": F.coalesce(before, F.lit(0))})
     ranges = ranges.where(F.col("upto") > F.col("after")).select(
         *answer, F.explode(F.sequence(F.col("after") + 1, F.col("upto"))).alias("number")

@@ -229,7 +229,8 @@ def _advice(rows: Iterable[dict[str, Any]], answer: Answer, arguments: argparse.
         if row["longest_seq"] is not None:
             print(f"    {show_command(arguments.trace, row['run'], row['longest_seq'])}")
     if len(links) > len(shown):
-        print(f"... and {len(links) - len(shown):,} more links; --rows 0 shows all")
+        more = counted(len(links) - len(shown), "more link")
+        print(f"... and {more}; --rows 0 shows all")
     print(f"summary: {answer.by}; --numbers shows counts and microseconds")
 
 

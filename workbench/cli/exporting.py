@@ -7,6 +7,8 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from workbench.trace.words import counted
+
 from .console import (
     WRONG_USAGE,
     CommandError,
@@ -61,9 +63,9 @@ def command(arguments: argparse.Namespace) -> int:
     from workbench.trace.cut import pieces_of, run_of
 
     target = output_file(arguments.output, (".html", ".pcapng", ".py"), [arguments.trace])
-    if arguments.title and target.suffix.lower() != ".html":
+    if arguments.title and target.suffix != ".html":
         raise CommandError("--title is for a page: a name ending in .html", WRONG_USAGE)
-    if target.suffix.lower() == ".py":
+    if target.suffix == ".py":
         return _test(target, arguments)
     if arguments.expect:
         raise CommandError("--expect is for a test: a name ending in .py", WRONG_USAGE)
@@ -76,7 +78,7 @@ def command(arguments: argparse.Namespace) -> int:
     with reading(arguments.trace):
         run, pieces = run_of(arguments.trace, arguments.run), pieces_of(arguments.trace)
         first, last = _slice(pieces.bounds(run), arguments.first, arguments.last)
-        if target.suffix.lower() == ".html":
+        if target.suffix == ".html":
             _page(target, arguments, run, first, last)
         else:
             _capture(target, pieces.rows(run, first, last + 1))
@@ -108,7 +110,7 @@ def _test(target: Path, arguments: argparse.Namespace) -> int:
     run, _ = of_code(arguments.trace, strict=True)
     text = as_test(run, arguments.expect)
     write_whole(target, text)
-    say(f"{target}: {text.count('def test_')} tests; run them with pytest {target}")
+    say(f"{target}: {counted(text.count('def test_'), 'test')}; to run: pytest {target}")
     return 0
 
 
@@ -143,7 +145,7 @@ def _page(target: Path, arguments: argparse.Namespace, run: str, first: int, las
     with Progress("making the page"):
         part, note = told(cut(arguments.trace, first, run, upto=last))
         export(part, target, title=arguments.title, note=note)
-    say(f"{target}: {count:,} rows, {target.stat().st_size:,} octets")
+    say(f"{target}: {counted(count, 'row')}, {target.stat().st_size:,} octets")
 
 
 def _capture(target: Path, rows: list[Row]) -> None:
@@ -151,6 +153,7 @@ def _capture(target: Path, rows: list[Row]) -> None:
 
     with Progress("making the capture"):
         written = export(rows, target)
-    say(f"{target}: {written.frames:,} frames, {target.stat().st_size:,} octets")
+    say(f"{target}: {counted(written.frames, 'frame')}, {target.stat().st_size:,} octets")
     if written.rebuilt:
-        say(f"{written.rebuilt:,} frames had no octets in the trace: their payload is zeros")
+        frames = counted(written.rebuilt, "frame")
+        say(f"{frames} had no octets in the trace: their payload is zeros")

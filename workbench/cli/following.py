@@ -53,7 +53,7 @@ LEAST_OCTETS = 24
 """Of a capture's own header; until it is there nothing can be told."""
 KNOWN_OCTETS = 4_096
 """By so many octets at its beginning a capture is known again."""
-VERSION = 9
+VERSION = 10
 _NUMBERED = re.compile(r"(.*?)-(\d+)")
 _Read = dict[str, list[int]]
 _Place = tuple[Any, ...]

@@ -33,7 +33,7 @@ def output_file(text: str, suffixes: Sequence[str], inputs: Iterable[str] = ()) 
     path = Path(text)
     if path.is_dir():
         raise CommandError(f"{text}: is a folder; give the name of a file in it")
-    if path.suffix.lower() not in suffixes:
+    if path.suffix not in suffixes:
         from workbench.trace.words import alternatives
 
         wanted = alternatives(suffixes)

@@ -7,6 +7,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from workbench.trace.words import counted
+
 from .choosing import add_config, preset_configured, scenario_named, settings
 from .console import WRONG_USAGE, CommandError, Progress, add_many, add_output, say, suggestion
 from .places import output_file
@@ -158,7 +160,7 @@ def streamed(arguments: argparse.Namespace, scenario: Any, target: Path | None) 
     except ParameterError as error:
         raise CommandError(str(error), WRONG_USAGE) from None
     now_us = done.world.clock.now_us
-    say(f"{target}: {done.rows:,} rows without octets, {now_us:,} µs of virtual time")
+    say(f"{target}: {counted(done.rows, 'row')} without octets, {now_us:,} µs of virtual time")
     for line in (*done.problems, *scenario.told(done.world)):
         say(line)
     return 0
@@ -200,7 +202,8 @@ def written(played: Any, target: Path) -> None:
 
     with Progress("writing", len(played.rows)) as progress:
         count = files.write(target, progress.over(played.rows))
-    say(f"{target}: {count:,} rows, {played.rows[-1].t_us if count else 0:,} µs of virtual time")
+    lasted = f"{played.rows[-1].t_us if count else 0:,} µs of virtual time"
+    say(f"{target}: {counted(count, 'row')}, {lasted}")
 
 
 def read_act(text: str, scenario: Any) -> tuple[int | None, str, dict[str, Any]]:

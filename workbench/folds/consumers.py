@@ -159,11 +159,12 @@ def prefetch(rows: Iterable[Row]) -> list[dict[str, Any]]:
 def prefetch_row(row: Row) -> dict[str, Any]:
     """What a consumer has after a frame."""
     ledger = row.ledger or {}
-    limit, unacked = ledger["prefetch_count"], ledger["unacknowledged"]
+    limit, unacked = ledger["prefetch_count"], ledger.get("unacknowledged")
     return {
         "run": row.run, "connection": row.connection, "session": row.session,
         "consumer": row.consumer, "seq": row.seq, "frame_id": row.frame_id, "t_us": row.t_us,
-        "prefetch_count": limit, "unacknowledged": unacked, "full": is_full(limit, unacked),
+        "prefetch_count": limit, "unacknowledged": unacked,
+        "full": None if unacked is None else is_full(limit, unacked),
     }  # fmt: skip
 
 
@@ -190,8 +191,9 @@ class Starved:
                 return []  # a replica's own picture, which may be behind
             queue = row.run, row.queue
             self._told.setdefault(row.run, row.seq)
+            turns = bool(ready) != bool(self._ready.get(queue))
             self._ready[queue] = ready
-            concerned = list(self._consumers.get(queue, ()))
+            concerned = list(self._consumers.get(queue, ())) if turns else []
         elif row.event == "disconnect" or (row.vantage == BROKER and row.kind in GONE):
             here = row.run, row.connection
             concerned = [

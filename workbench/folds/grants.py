@@ -44,15 +44,19 @@ def gathered(rows: Sequence[Row]) -> dict[LinkKey, Grants]:
 
 def _at_zero(end: End, links: dict[LinkKey, Grants]) -> None:
     """What the sender knows: its messages, and when it had no credit."""
+    of_session: dict[int | None, dict[LinkKey, Grants]] = {}
+    for key, one in links.items():
+        of_session.setdefault(key.session, {})[key] = one
     for step in Counters(end).steps():
         row = step.row
         if row.kind in ("close", "end"):
-            gone = (one for key, one in links.items()
-                    if row.kind == "close" or key.session == row.session)  # fmt: skip
-            over(row, (its for one in gone for its in one.without))
+            gone = links if row.kind == "close" else of_session.get(row.session, {})
+            over(row, (its for one in gone.values() for its in one.without))
         if step.link is None:
             continue
-        one = links.setdefault(step.link.key, Grants())
+        key = step.link.key
+        one = links.setdefault(key, Grants())
+        of_session.setdefault(key.session, {})[key] = one
         one.known |= attaches(row) and row.from_peer == end.peer
         one.messages += step.begins
         if row.kind == "transfer":

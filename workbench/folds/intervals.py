@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable
 from typing import NamedTuple
 
@@ -38,7 +39,7 @@ class Intervals:
     """Intervals in which something held, told row by row.
 
     Attributes:
-        intervals: those that are over.
+        intervals: those that are over, in order; none begins before the last has ended.
         lasts: when the rows ended, nothing had ended the last of them.
     """
 
@@ -99,8 +100,11 @@ class Intervals:
 
     def within(self, start: int, end: int) -> int:
         """How much of it lies between two times."""
+        after = bisect_right(self.intervals, start, key=lambda span: span[1].t_us)
+        before = bisect_left(self.intervals, end, key=lambda span: span[0].t_us)
         return sum(
-            max(0, min(end, last.t_us) - max(start, first.t_us)) for first, last in self.intervals
+            max(0, min(end, last.t_us) - max(start, first.t_us))
+            for first, last in self.intervals[after:before]
         )
 
 

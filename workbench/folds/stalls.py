@@ -152,7 +152,8 @@ class StallFold:
         self.prompt_us = prompt_us
         self.found: list[Stall] = []
         self.links: dict[LinkKey, _Link] = {}
-        self.of_connection: dict[tuple[str, str | None], list[_Link]] = {}
+        # Of these only what is not over: a session for each request makes many links.
+        self.of_connection: dict[tuple[str, str | None], dict[LinkKey, _Link]] = {}
         self.closed: dict[_Session, tuple[bool | None, bool]] = {}
         self.alarm_word: dict[_Session, bool] = {}
         self.alarm_set: set[str] = set()
@@ -188,8 +189,9 @@ class StallFold:
         """Nothing more will come of a connection whose links are over."""
         self._on_channels(*self.told.forget(run, connection))
         self.starved.forget(run, connection)
-        for link in self.of_connection.pop((run, connection), ()):
-            del self.links[link.key]
+        self.of_connection.pop((run, connection), None)
+        for link in [one for one in self.links if one[:2] == (run, connection)]:
+            del self.links[link]
         for known in (self.closed, self.alarm_word):
             for session in [one for one in known if one[:2] == (run, connection)]:
                 del known[session]
@@ -288,7 +290,7 @@ class StallFold:
         link = self.links.get(key)
         if link is None:
             link = self.links[key] = _Link(key=key, state=LinkState(key=key))
-            self.of_connection.setdefault((key.run, key.connection), []).append(link)
+            self.of_connection.setdefault((key.run, key.connection), {})[key] = link
             session = (key.run, key.connection, int(key.session or 0), str(key.link_sender))
             link.closed, link.alarm = self.closed.get(session, (False, False))
         return link
@@ -302,7 +304,7 @@ class StallFold:
     ) -> list[_Link]:
         return [
             link
-            for link in self.of_connection.get((run, connection), ())
+            for link in self.of_connection.get((run, connection), {}).values()
             if session in (None, link.key.session) and peer in (None, link.key.link_sender)
         ]
 
@@ -382,6 +384,7 @@ class StallFold:
                 link.hold[-1].waiting = max(link.hold[-1].waiting, waiting)
             self._finish(link, row.t_us)
             link.over = True
+            del self.of_connection[link.key.run, link.key.connection][link.key]
 
     def _finish(self, link: _Link, t_us: int) -> None:
         if link.hold and not link.over:

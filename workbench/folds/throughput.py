@@ -19,6 +19,8 @@ WINDOW_US = 1_000_000
 EMPTY = 100_000
 """So many windows of a link without a row are listed in a row. A longer pause is left out: where a
 clock has been set anew, or some packets have no time, it may be one of decades."""
+MOST = 1_000_000
+"""So many windows take 1.3 GB."""
 
 
 def checked_us(window_us: int) -> int:
@@ -40,14 +42,18 @@ def throughput(rows: Iterable[Row], window_us: int = WINDOW_US) -> list[dict[str
         window_us: length of a window in microseconds, 1 or more.
 
     Raises:
-        WrongValueError: if the window has no length.
+        WrongValueError: if the window has no length, or there are too many of them.
     """
     window_us, rows = checked_us(window_us), list(rows)
     held_up = _head_of_line(rows)
     latest: dict[LinkKey, Window] = {}
-    counted = [
-        its for row in once(rows, *FRAME_PROTOCOLS) for its in past_windows(row, latest, window_us)
-    ]
+    counted: list[tuple[LinkKey, int, list[int]]] = []
+    for row in once(rows, *FRAME_PROTOCOLS):
+        counted += past_windows(row, latest, window_us)
+        if len(counted) > MOST:
+            raise WrongValueError(
+                f"more than {MOST:,} windows of {window_us:,} µs: take longer ones, or ask Spark"
+            )
     counted += [(key, its.number, its.counts) for key, its in latest.items()]
     queues: dict[LinkKey, str] = {}
     for row in rows:
@@ -132,8 +138,7 @@ def _head_of_line(rows: Iterable[Row]) -> dict[LinkKey, Intervals]:
         for step in counters.steps():
             row, link = step.row, step.link
             if row.kind in ("close", "end"):
-                gone = (key for key in counters.links
-                        if row.kind == "close" or key.session == row.session)  # fmt: skip
+                gone = counters.links if row.kind == "close" else of_session.get(row.session, ())
                 over(row, (found[key] for key in gone if key in found))
                 continue
             here = of_session.setdefault(row.session, {})

@@ -146,7 +146,7 @@ def _handles(end: End) -> Iterator[dict[str, Any]]:
 def _unanswered(end: End) -> Iterator[dict[str, Any]]:
     """Flows of the end that ask, and are passed over."""
     asking: dict[LinkKey, list[Row]] = {}
-    passed: dict[tuple[str, int], Row] = {}
+    passed: dict[LinkKey, list[Row]] = {}
     draining: dict[LinkKey, bool] = {}
     for row in end.rows:
         key = link_key(row)
@@ -158,11 +158,10 @@ def _unanswered(end: End) -> Iterator[dict[str, Any]]:
             if asks:
                 asking.setdefault(key, []).append(row)
         elif row.from_peer == other_peer(end.peer):
-            if row.kind == "flow" and key in asking:
-                for answered in asking.pop(key):
-                    passed.pop((answered.run, answered.seq), None)
+            if row.kind == "flow" and key is not None and (key in asking or key in passed):
+                asking.pop(key, None)
+                passed.pop(key, None)
             elif row.kind != "transfer":
-                for link, requests in asking.items():
-                    if link.session == row.session:
-                        passed.update({(one.run, one.seq): one for one in requests})
-    yield from (_breach(row, NO_ANSWER) for row in passed.values())
+                for link in [one for one in asking if one.session == row.session]:
+                    passed.setdefault(link, []).extend(asking.pop(link))
+    yield from (_breach(row, NO_ANSWER) for its in passed.values() for row in its)

@@ -20,7 +20,7 @@ from typing import Any
 from weakref import WeakKeyDictionary
 
 from workbench.scenarios.run import Run
-from workbench.trace.given import not_wanted
+from workbench.trace.given import given, not_wanted
 
 from .progress import Progress, progress, shortened
 from .question import Verdict, say
@@ -51,7 +51,8 @@ def checks(
 
         @functools.wraps(judge)
         def check(*args: Any, log: Progress = progress, hints: int = 0, **kwargs: Any) -> Verdict:
-            if scenarios and (wrong := _other_desk(args, scenarios)):
+            first, *_ = given(judge, args, kwargs).arguments.values()
+            if scenarios and (wrong := _other_desk(first, scenarios)):
                 return not_yet(wrong)
             verdict = judge(*args, **kwargs)
             try:
@@ -78,10 +79,10 @@ def checks(
     return make
 
 
-def _other_desk(args: tuple[Any, ...], scenarios: tuple[str, ...]) -> str:
+def _other_desk(desk: Any, scenarios: tuple[str, ...]) -> str:
     """What to say of a run that this check cannot judge; nothing if it can."""
-    shown = Run.shown_by(args[0]).scenario.name if args else None
-    if shown is None or shown in scenarios:
+    shown = Run.shown_by(desk).scenario.name
+    if shown in scenarios:
         return ""
     wanted = say("or").join(f'"{name}"' for name in scenarios)
     return say("other-scenario", wanted=wanted, shown=shown)

@@ -55,6 +55,8 @@ def stage(
     rows = getattr(root, "rows", root)
     if not isinstance(rows, Sequence) or not all(isinstance(row, Row) for row in rows):
         raise not_wanted(Sequence[Row], run_or_rows)
+    if not isinstance(title, str):
+        raise not_wanted(str, title)
     legal = [spec.name for spec in getattr(getattr(root, "scenario", None), "actions", ())]
     names = isinstance(acts, Collection) and not isinstance(acts, str)
     if acts is not None and not (names and all(name in legal for name in acts)):

@@ -199,7 +199,12 @@ class Mystery(Tabled):
         Raises:
             ParameterError: it is not one, there is no such setting, or the value is not legal.
         """
-        if len(setting) != 1 or not setting.keys() <= SETTINGS.keys():
+        unknown = ", ".join(one for one in setting if one not in SETTINGS)
+        if unknown:
+            raise ParameterError(
+                say("mystery.no-setting", names=unknown, listed=", ".join(SETTINGS))
+            )
+        if len(setting) != 1:
             raise ParameterError(say("mystery.one-at-a-time", listed=", ".join(SETTINGS)))
         (name,) = setting
         before: Any = self.run.parameters[name]

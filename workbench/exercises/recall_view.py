@@ -6,6 +6,7 @@ import html
 
 import ipywidgets as widgets
 
+from workbench.trace.given import takes
 from workbench.views.stills import Still
 
 from .class_box import ClassBox
@@ -63,6 +64,7 @@ class RecallView(Still, widgets.VBox):
         return told if self.card is None else f"{self.card}\n\n{told}"
 
 
+@takes
 def recall(lesson: str, card: LessonCard | None = None) -> RecallView:
     """Up to three questions of lessons that were taken; those answered wrong come back first.
 

@@ -143,7 +143,7 @@ class SparkDesk(Still, widgets.VBox):
             without: columns that the table on the page leaves out.
 
         Raises:
-            WrongValueError: there is no such question.
+            WrongValueError: there is no such question, or no such column.
             NotRecordedError: there is no Spark, and nothing is recorded.
         """
         if isinstance(question, str) and question not in QUESTIONS:
@@ -164,6 +164,10 @@ class SparkDesk(Still, widgets.VBox):
                     stalls = self.stalls(trace.path).count()
                 found = max(stalls, len(rows))
                 view.done(say("desk.answered", told=view.text, n=found, frames=trace.frames))
+        columns = list(rows[0]) if rows else without
+        if isinstance(without, str) or not set(without) <= set(columns):
+            listed = ", ".join(columns)
+            raise WrongValueError(say("desk.no-column", given=repr(without), listed=listed))
         more = max(0, stalls - len(rows))
         return Answer(question=name, rows=rows, path=trace.path, hidden=tuple(without), more=more)
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from functools import cache
 from typing import Any
 
+from workbench.notebook import WrongValueError
 from workbench.scenarios.run import run
 from workbench.trace.given import takes
 from workbench.trace.schema import CLIENT
@@ -27,19 +28,36 @@ BATCH, HALF = "batch-then-wait", "top-up-at-half"
 @takes
 def rate_over_time(rates: Answer) -> Any:
     """Throughput of the whole trace; dips have letters."""
-    return rate_chart([(row["window_start_us"], row["messages"]) for row in rates.rows])
+    return rate_chart(_windows(rates))
 
 
 @takes
 def held_over_time(held: Answer, rates: Answer) -> Any:
     """How many links each brake held, over the same time as the throughput."""
-    end_us = rates.rows[-1]["window_start_us"] + WINDOW_US
-    return held_chart(held.rows, window_us=WINDOW_US, end_us=end_us)
+    end_us = _windows(rates)[-1][0] + WINDOW_US
+    return held_chart(_rows(held, "brake"), window_us=WINDOW_US, end_us=end_us)
 
 
 def dips_of(rates: Answer) -> list[Dip]:
     """The dips of an answer to `rates`."""
-    return dips([(row["window_start_us"], row["messages"]) for row in rates.rows])
+    return dips(_windows(rates))
+
+
+def _windows(rates: Answer) -> list[tuple[int, int]]:
+    """When each window begins, and how many messages were in it."""
+    rows = _rows(rates, "messages")
+    return [(row["window_start_us"], row["messages"]) for row in rows]
+
+
+def _rows(answer: Answer, wanted: str) -> list[dict[str, Any]]:
+    """The rows of an answer, which is one about windows.
+
+    Raises:
+        WrongValueError: it is an answer to another question.
+    """
+    if answer.rows and not {"window_start_us", wanted} <= answer.rows[0].keys():
+        raise WrongValueError(say("other-answer", question=answer.question))
+    return answer.rows
 
 
 @takes

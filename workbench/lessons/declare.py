@@ -53,7 +53,8 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from types import SimpleNamespace
 from typing import Any
@@ -81,7 +82,7 @@ from workbench.exercises.question import (
 from workbench.exercises.show_me import ShowMe
 from workbench.languages import FactError, told, words
 from workbench.languages.telling import found
-from workbench.notebook import NoSuchNameError
+from workbench.notebook import NoSuchNameError, PlainError, WrongValueError
 from workbench.presets import UINT_MAX
 from workbench.scenarios.beliefs import SHOWN
 from workbench.scenarios.beside import Bars, Beside, InStep, Measured, Value
@@ -150,6 +151,26 @@ Found = Generator[Mapping[str, Any], None, Facts | None]
 Find = Callable[..., Facts | Found | None]
 
 
+@contextmanager
+def reached() -> Iterator[None]:
+    """Says in one sentence that a run never comes to what is read in it. A decorator, too.
+
+    A learner may change every number of a cell, and a lesson's functions look for rows that a run
+    of other numbers has not.
+
+    Raises:
+        WrongValueError: it does not.
+    """
+    try:
+        yield
+    except (PlainError, FactError):
+        raise
+    except (
+        ArithmeticError, AssertionError, LookupError, RuntimeError, StopIteration, ValueError,
+    ) as error:  # fmt: skip
+        raise WrongValueError(say("strayed")) from error
+
+
 class Asked:
     """A question of a lesson; to call it is to ask it, in a widget.
 
@@ -165,7 +186,7 @@ class Asked:
         self.name = name
         self.words = words
         self.find = find
-        self.__doc__ = find.__doc__
+        functools.update_wrapper(self, find)  # so that help() tells the arguments
 
     def __call__(self, *args: Any, **kwargs: Any) -> ShowMe:
         """The widget that asks, and shows what contradicts a wrong answer."""
@@ -219,7 +240,8 @@ class Asked:
         """What the function yields before anything is answered."""
         if not inspect.isgeneratorfunction(self.find):
             return {}
-        first: Mapping[str, Any] = next(self.find(**inputs))
+        with reached():
+            first: Mapping[str, Any] = next(self.find(**inputs))
         return first
 
     def _facts(self, inputs: Mapping[str, Any]) -> Facts | None:
@@ -237,7 +259,8 @@ class Asked:
     def _solution(
         self, inputs: Mapping[str, Any], given: Mapping[str, Any], choices: Mapping[Answer, str]
     ) -> Solution:
-        found = self._facts(inputs)
+        with reached():
+            found = self._facts(inputs)
         if found is None:
             raise NotYetError(told(self.words["wait"], given))
 
@@ -421,7 +444,8 @@ class Declared:
                 elif any(one is ... for one in named.values()):
                     found = case("unanswered")
                 else:
-                    found = find(*bound.args, **bound.kwargs)
+                    with reached():
+                        found = find(*bound.args, **bound.kwargs)
                 cases = (found,) if isinstance(found, Case) else found
                 about = cases[0].about
                 if about is None:

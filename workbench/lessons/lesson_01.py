@@ -190,7 +190,9 @@ def fastest_rule(comparison: Comparison) -> Found:
     """Which rule fetches messages fastest?"""
     yield {"choices": tuple(comparison.runs)}
     ranked = sorted(comparison.results, key=lambda one: one.rate, reverse=True)
-    best, worst = ranked[0], ranked[-1]
+    best, second, worst = ranked[0], ranked[1], ranked[-1]
+    if round(best.rate) == round(second.rate):
+        raise WrongValueError(say("tie"))
     return facts(
         best.rule,
         order=" > ".join(f"{one.rule} {one.rate:,.0f}/s" for one in ranked),

@@ -29,7 +29,7 @@ from workbench.scenarios.two_queues import BY_HAND, FIRST, QUEUES, SECOND
 from workbench.trace.given import takes
 from workbench.trace.schema import BROKER, CLIENT, OBSERVED, RECEIVED, SENT, Row
 
-from .declare import Case, Declared, Facts, Found, case, facts
+from .declare import Case, Declared, Facts, Found, case, facts, reached
 
 __all__ = [
     "arrival",
@@ -311,8 +311,10 @@ def crossing(get: TimedGet, timeout_us: int, latency_us: int) -> Facts:
     left = measure.credit(played.rows, CLIENT)
     with_message = "both" if left else "message"
     without = "flow" if flows else "neither"
+    drains = measure.frames(played.rows, "flow", event=SENT, from_peer=CLIENT, after=start)
     return facts(
         with_message if came else without,
+        case="crossed" if came and any(row.fields.get("drain") for row in drains) else "other",
         ending=explained(played),
         wrong={
             "a time-out is the end": "flow",
@@ -615,6 +617,7 @@ def drain_cases(
 
 
 @takes
+@reached()
 def handovers(*runs: Run) -> Table:
     """Ways of handing a queue over, a line each.
 

@@ -17,7 +17,7 @@ from workbench.trace.brakes import SESSION_WINDOW
 from workbench.trace.given import takes
 from workbench.trace.schema import BROKER, CLIENT, OBSERVED, RECEIVED, SENT, Row
 
-from .declare import FORMS, Case, Declared, Facts, Found, case, facts
+from .declare import FORMS, Case, Declared, Facts, Found, case, facts, reached
 
 FIRST = RECEIVERS[0]
 PRESET = "rmq4.3"  # whose broker the lesson is about
@@ -94,6 +94,7 @@ def halfway(played: Run, number: int, frames: int) -> Run:
 
 
 @takes
+@reached()
 def told_at(played: Run, peer: str = CLIENT) -> int:
     """`seq` of the first flow of a peer, after the set-up, that names no link."""
     return _session_flows(played.rows, peer, after=played.start_seq)[0].seq

@@ -218,6 +218,7 @@ settled_takes.again(lambda form: _publisher(form, settled=True))
 @lesson.asks
 def told_in(run: Run, messages: int) -> Facts:
     """How many dispositions tell of messages that are confirmed together?"""
+    assert sent(run.rows) == messages
     return facts(
         len(_dispositions(run.rows)),
         wrong={"one frame a message": messages, "confirms are silent": 0},
@@ -341,12 +342,12 @@ def longest_brake(answer: Any, played: Run) -> Case:
     if answer not in BRAKES:
         return case("no-brake", given=repr(answer), brakes=", ".join(BRAKES))
     total = measure.stalls_us(played, FIRST)
+    if not total:
+        return case("nothing")
     times = ", ".join(
         f"{brake} {measure.milliseconds(time):,.1f} ms" for brake, time in total.items()
     )
-    return case(
-        "right" if answer == next(iter(total), None) else "wrong", times=times or say("no-brake")
-    )
+    return case("right" if answer == next(iter(total)) else "wrong", times=times)
 
 
 # -- tables

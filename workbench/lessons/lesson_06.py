@@ -361,13 +361,12 @@ def _delivered(played: Run) -> dict[str, int]:
 @lesson.asks
 def first_after(run: Run, way: str) -> Found:
     """Which message does the next consumer get first, when the one before has cancelled?"""
-    prefetch = run.world.number("prefetch")
+    prefetch, branch = run.world.number("prefetch"), run.then("leave", way=way)
     yield {
         "prefetch": prefetch,
         "last": prefetch - 1,
         "leaves": say("cancel" if way == CANCEL else "close"),
     }
-    branch = run.then("leave", way=way)
     return facts(
         _got(branch)[0],
         case=way,

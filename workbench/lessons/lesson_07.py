@@ -38,7 +38,7 @@ from workbench.trace.replicas import (
 )
 from workbench.trace.schema import CLIENT, RECEIVED, SENT, Row
 
-from .declare import FORMS, Case, Declared, Facts, Found, case, facts
+from .declare import FORMS, Case, Declared, Facts, Found, case, facts, reached
 from .neighbours import beside_slow_target
 
 __all__ = [
@@ -595,6 +595,7 @@ def decides(answer: Any, played: Run) -> Case:
 
 
 @takes
+@reached()
 def confirm_table(runs: Mapping[str, Run]) -> Table:
     """How long the last message of each run waited for its confirm, and for whose disks."""
     lines = []
@@ -644,6 +645,7 @@ def race_table(results: Mapping[str, Confirmed]) -> Table:
 
 
 @takes
+@reached()
 def targets_table(runs: Mapping[str, Run], links: Sequence[str]) -> Table:
     """Messages a second over each link, and how long each was held, a row a run."""
     more = [cell for link in links for cell in (say("target", link=link), say("target-held"))]

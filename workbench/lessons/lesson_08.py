@@ -40,7 +40,7 @@ __all__ = [
     "tangled",
 ]
 
-from .declare import FORMS, Case, Declared, Facts, Found, case, facts
+from .declare import FORMS, Case, Declared, Facts, Found, case, facts, reached
 
 PRESET = "rmq4.3"  # whose broker the first half is about
 ASKS = "rmq1.5"  # who asks clients to stop, and sees to nothing
@@ -190,6 +190,7 @@ def asked_to_stop(preset: str = ASKS, **parameters: Any) -> Run:
 
 
 @takes
+@reached()
 def alarm_in(played: Run) -> int:
     """`seq` of the row at which the first alarm is set."""
     return first_alarm(played.rows)[0].seq

@@ -10,17 +10,18 @@ from workbench.exercises import measure
 from workbench.exercises.checks import is_whole
 from workbench.exercises.predict import questions
 from workbench.exercises.table import Table, table_of
+from workbench.scenarios import two_faces
 from workbench.scenarios.beside import Measured, counted, decided
 from workbench.scenarios.qpid import CONNECTIONS, PRODUCERS, QUEUES
 from workbench.scenarios.run import Run, run
-from workbench.scenarios.two_faces import FACES, Face, faces
+from workbench.scenarios.two_faces import FACES, Face
 from workbench.trace import brakes
 from workbench.trace.braking import PublishingBraking, held_by, links_of
 from workbench.trace.fold import held_in
 from workbench.trace.given import takes
 from workbench.trace.schema import BROKER, CLIENT, RECEIVED, SENT, Row
 
-from .declare import FORMS, Case, Declared, Facts, Found, case, facts
+from .declare import FORMS, Case, Declared, Facts, Found, case, facts, reached
 
 __all__ = [
     "check",
@@ -171,11 +172,11 @@ def limit(run: Run, publish: int) -> Found:
     branch = together(run, _put(publish))
     ended = _exception(branch.rows)
     closed = measure.frames(branch.rows, "connection.close", event=RECEIVED, from_peer=BROKER)
-    whole = "waits" if ended is None else "session"
+    assert ended is not None
     return facts(
-        "connection" if closed else whole,
-        step=0 if ended is None else measure.step(ended),
-        code=0 if ended is None else ended.fields["error_code"],
+        "connection" if closed else "session",
+        step=measure.step(ended),
+        code=ended.fields["error_code"],
         held=max(_levels(branch.rows)),
         sent=_sent(branch.rows),
         wrong={
@@ -268,6 +269,7 @@ def survives(run: Run, publish: int, every_us: int) -> Found:
         "most": run.parameters["most"],
     }
     branch = together(run, _take(publish, every_us), _put(publish))
+    assert window or fate(branch) != "through"
     return facts(
         fate(branch),
         case=fate(branch),
@@ -487,6 +489,9 @@ def overloads_table(results: Mapping[str, Overload]) -> Table:
 
 def _spoken(protocol: str) -> str:
     return protocol.upper().replace("AMQP-", "AMQP ")
+
+
+faces = takes(reached()(two_faces.faces))
 
 
 @takes

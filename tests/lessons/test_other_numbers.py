@@ -1,0 +1,143 @@
+"""Every number of a cell may be changed: what cannot be said of such a run is told in one line."""
+
+import inspect
+from pathlib import Path
+
+import pytest
+
+from workbench import recall, run, stage
+from workbench.exercises.mystery import mystery
+from workbench.exercises.question import Prediction, Question, Verdict
+from workbench.exercises.spark_answers import Answer
+from workbench.exercises.spark_shows import dip_table, held_over_time, rate_over_time
+from workbench.exercises.timeout import timed_get
+from workbench.lessons import (
+    lesson_01,
+    lesson_03,
+    lesson_04,
+    lesson_05,
+    lesson_06,
+    lesson_07,
+    lesson_08,
+    lesson_09,
+)
+from workbench.notebook import PlainError
+
+NEVER = "^This run never comes to what is asked here"
+ALONE = run("publishers", "rmq4.3", {"max_link_credit": 1000})
+BUSY = ALONE.then("publish", count=40)
+CREDIT = run("credit")
+RARE = run("windows", "rmq4.3", {"messages": 0})
+MARKS = lesson_09.full(stop=7, resume=5, window=4)
+BARE = lesson_09.full(stop=0, resume=0, most=10, window=0)
+
+
+def compared(question: Question, choice: object = None) -> Verdict:
+    """What *Compare* says of an answer."""
+    prediction = Prediction(question)
+    prediction.commit(choice or (question.choices[0] if question.choices else 1))
+    return prediction.compare()
+
+
+@pytest.mark.parametrize(
+    "ask",
+    [
+        lambda: lesson_05.predict.told_in.question(lesson_05.waiting("rmq4.3", 60), messages=40),
+        lambda: lesson_09.predict.survives.question(
+            lesson_09.full(stop=7, resume=5, window=0), publish=5, every_us=1_000
+        ),
+        lambda: lesson_04.predict.stops_at.question(RARE, link_credit=9),
+        lambda: lesson_05.predict.regrant.question(ALONE, publish=400),
+        lambda: lesson_05.predict.changed_setting.question(BUSY, link_credit=10, publish=20),
+        lambda: lesson_08.predict.answers.question(messages=40),
+        lambda: lesson_09.predict.stops_at.question(MARKS, publish=5),
+        lambda: lesson_09.predict.goes_on_at.question(MARKS, publish=5),
+        lambda: lesson_09.predict.limit.question(BARE, publish=5),
+        lambda: lesson_09.predict.stops_at.question(CREDIT, publish=9),
+    ],
+)
+def test_a_run_that_never_comes_to_what_is_asked_says_so(ask):
+    """Where the question is made, or where it is answered: then nothing is judged."""
+    try:
+        question = ask()
+    except PlainError as error:
+        told = str(error)
+    else:
+        verdict = compared(question)
+        assert verdict.right is None
+        told = verdict.text
+    assert told.startswith(NEVER.removeprefix("^"))
+
+
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        (lambda: lesson_04.told_at(RARE, "broker"), NEVER),
+        (lambda: lesson_07.confirm_table({"a": run("quorum", "rmq4.3")}), NEVER),
+        (lambda: lesson_07.targets_table({"a": BUSY}, ["nope"]), NEVER),
+        (lambda: lesson_09.faces(publish=8, other=6, most=10), NEVER),
+        (lambda: lesson_08.alarm_in(CREDIT), NEVER),
+        (lambda: lesson_03.handovers(CREDIT), NEVER),
+        (lambda: stage(CREDIT, title=5), "^a text is wanted here, not int$"),
+        (lambda: recall("02", "02"), "^card: what `lesson_card` gave is wanted here, not str$"),
+        (
+            lambda: mystery(1).change(socket=1),
+            "^no setting socket; legal: one of orders_queue_us, ",
+        ),
+        (
+            lambda: lesson_06.predict.first_after(run("handover_091", "rmq4.3"), "cansel"),
+            "^way.* 'cansel'.*cancel",
+        ),
+    ],
+)
+def test_a_function_of_a_lesson_says_what_it_does_not_find(call, words):
+    """In one line, too."""
+    with pytest.raises(PlainError, match=words):
+        call()
+
+
+def test_rules_that_are_equally_fast_are_not_judged():
+    """With a batch as large as the queue all rules are one."""
+    same = lesson_01.compare_rules(messages=400, latency_us=1000, n=400)
+    question = lesson_01.predict.fastest_rule.question(same)
+    for choice in question.choices:
+        verdict = compared(question, choice)
+        assert (verdict.right, verdict.text) == (
+            None, "With these numbers two rules are equally fast: take others.",
+        )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("publish_at_us", "crossed"), [(20_000, False), (1_000, False), (5_000, True)]
+)
+def test_a_drain_finds_no_credit_only_where_it_crosses_the_message(publish_at_us, crossed):
+    get = timed_get(publish_at_us=publish_at_us)
+    question = lesson_03.predict.crossing.question(get, timeout_us=4_500, latency_us=1_000)
+    assert ("whose credit is used up" in question.solve().reason) == crossed
+
+
+def test_a_check_sees_whose_run_it_gets_by_name_as_well():
+    """The wrong one is told, and not judged."""
+    race = run("race")
+    for verdict in (lesson_01.check.late_arrivals(race), lesson_01.check.late_arrivals(desk=race)):
+        assert verdict.right is None
+        assert 'this one shows "race"' in verdict.text
+
+
+def test_where_nothing_was_held_there_is_no_longest_brake():
+    verdict = lesson_05.check.longest_brake("tcp", ALONE)
+    assert verdict.right is None
+    assert "there is nothing to judge" in verdict.text
+
+
+def test_an_answer_to_another_question_of_spark_is_told():
+    other = Answer(question="lost", rows=[{"brake": "tcp", "stalls": 3}], path=Path())
+    for call in (rate_over_time, dip_table, lambda its: held_over_time(its, its)):
+        with pytest.raises(PlainError, match="“lost” does not tell this for each window of time"):
+            call(other)
+
+
+def test_help_tells_the_arguments_of_a_question():
+    """As for any function."""
+    assert [*inspect.signature(lesson_01.predict.after_grant).parameters] == ["run", "link_credit"]
+    assert lesson_01.predict.after_grant.__doc__

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from types import TracebackType
-from typing import Self, TextIO
+from typing import Self
 
 from .table import say
 
@@ -16,12 +16,11 @@ class ProgressLine:
 
     Args:
         label: what is being done.
-        out: where to; None: standard output, which a notebook shows under the cell.
     """
 
-    def __init__(self, label: str, out: TextIO | None = None) -> None:
+    def __init__(self, label: str) -> None:
         self.label = label
-        self._out = out if out is not None else sys.stdout
+        self._out = sys.stdout  # which a notebook shows under the cell
         self._width = 0
 
     def __enter__(self) -> Self:

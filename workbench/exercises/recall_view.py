@@ -24,7 +24,6 @@ class RecallView(Still, widgets.VBox):
     Args:
         lesson: that asks, two digits.
         log: what was answered so far, and where the answers are kept.
-        number: how many questions.
         card: of the lesson, shown above the questions.
 
     Attributes:
@@ -38,13 +37,12 @@ class RecallView(Still, widgets.VBox):
         lesson: str,
         log: Progress = progress,
         *,
-        number: int = QUESTIONS,
         card: LessonCard | None = None,
     ) -> None:
         self.card = card
         self.asked = [
             PredictionView(Prediction(question), log, recalled_in=lesson)
-            for question in questions(lesson, log=log, number=number)
+            for question in questions(lesson, log=log, number=QUESTIONS)
         ]
         # One name for the group, so that a screen reader does not meet three boxes out of nowhere.
         asked = len(self.asked)

@@ -62,14 +62,14 @@ class TimedGet:
     """A get whose message is published at a known time: its runs, and beside them the reckoning.
 
     Attributes:
-        publish_at_us: when the message is published, counted from the receiver's flow; None: never.
+        publish_at_us: when the message is published, counted from the receiver's flow.
         preset: every other number.
         timeouts_us: of the runs that are drawn.
         latencies_us: of their wires, each way; the round trip is twice that.
         most_us: the longest time-out that is offered.
     """
 
-    publish_at_us: int | None
+    publish_at_us: int
     preset: Preset
     timeouts_us: Sequence[int]
     latencies_us: Sequence[int]
@@ -88,7 +88,6 @@ class TimedGet:
             "latency_us": latency_us,
             "publish_at_us": self.publish_at_us,
         }
-        given = {name: value for name, value in given.items() if value is not None}
         return run("asking", self.preset, given)
 
     def desk(self, *, timeout_us: int, latency_us: int) -> Any:
@@ -107,10 +106,8 @@ class TimedGet:
         return explained(played)
 
     @property
-    def there_us(self) -> int | None:
-        """When the message is in the queue, counted from the receiver's flow; None: never."""
-        if self.publish_at_us is None:
-            return None
+    def there_us(self) -> int:
+        """When the message is in the queue, counted from the receiver's flow."""
         return self.publish_at_us + self.preset.queue_enqueue_us
 
     def limits(self, latency_us: int) -> tuple[int, int]:
@@ -119,8 +116,6 @@ class TimedGet:
         At all: it is there when the drain arrives. In time: it has arrived when the time is over.
         """
         there = self.there_us
-        if there is None:
-            return self.most_us, self.most_us
         in_time = max(there, latency_us) + self.preset.queue_deliver_us + latency_us
         return min(max(0, there - latency_us), self.most_us), min(in_time, self.most_us)
 

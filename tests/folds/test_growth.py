@@ -1,10 +1,10 @@
 """Twice the rows take about twice the steps: nothing walks over all that was before at each row."""
 
-import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 import pytest
 
+from tests.growth import steps
 from workbench.folds import QUESTIONS
 from workbench.trace import transcript
 from workbench.trace.schema import AMQP_0_9_1, AMQP_1_0, INTERNAL, Row
@@ -103,24 +103,6 @@ def connections_that_come_and_go(n: int) -> Iterator[dict]:
                 yield seen(kind, peer, frame={}) | {"connection": f"c{number}"}
         yield {"vantage": "broker", "event": "disconnect", "protocol": INTERNAL,
                "connection": f"c{number}"}  # fmt: skip
-
-
-def steps(answer: Callable[[list[Row]], object], rows: list[Row]) -> int:
-    """Lines of Python that an answer takes."""
-    taken = 0
-
-    def traced(_frame, event, _about):
-        nonlocal taken
-        taken += event == "line"
-        return traced
-
-    before = sys.gettrace()
-    sys.settrace(traced)
-    try:
-        answer(rows)
-    finally:
-        sys.settrace(before)
-    return taken
 
 
 @pytest.mark.parametrize(

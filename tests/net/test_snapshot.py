@@ -15,7 +15,7 @@ import pytest
 from workbench.cli import main
 from workbench.lessons.lesson_11 import fill
 from workbench.net.serve import serve
-from workbench.net.snapshot import SnapshotError, snapshot
+from workbench.net.snapshot import LinkNow, QueueNow, Snapshot, SnapshotError, snapshot
 from workbench.views.scene import schema
 from workbench.views.scene_snapshot import snapshot_scene
 
@@ -102,6 +102,20 @@ def test_the_management_interface_tells_of_links_and_alarms():
     assert not any(secret in kept for secret in ("10.1.2.3", "ann", "geheim", "private"))
     assert any("consumers" in one for one in found.unread)  # 404 here
     assert set(asked) >= set(ANSWERS)
+
+
+def test_links_are_drawn_at_the_queue_that_their_address_names():
+    """Decoded, whole, and not at one that an exchange's routing key is called like."""
+    queues = [QueueNow(name=name, ready=1, consumers=1) for name in ("team/orders", "orders")]
+    links = [
+        LinkNow(connection="c1", sends=True, address="/queues/team%2Forders", credit=0),
+        LinkNow(connection="c2", sends=False, address="/exchanges/amq.topic/orders", credit=9),
+        LinkNow(connection="c3", sends=True, address="team/orders", credit=5),
+    ]
+    doc = snapshot_scene(Snapshot(queues=queues, links=links))
+    names = {node["id"]: node["name"] for node in doc["nodes"]}
+    drawn = {(names[one["from"]], names[one["to"]]) for one in doc["links"]}
+    assert drawn == {("team/orders", "c1"), ("team/orders", "c3")}
 
 
 def test_it_is_a_still_of_the_stage():

@@ -12,6 +12,7 @@ from workbench.notebook import WrongValueError
 from workbench.scenarios import run
 from workbench.trace.braking import blocked_intervals, held_by
 from workbench.trace.fold import Scope
+from workbench.trace.schema import Row
 from workbench.views import theme
 from workbench.views.chart_box import ChartedStage
 from workbench.views.charts import (
@@ -362,3 +363,27 @@ def test_a_legend_stands_above_the_lines_and_takes_nothing_of_their_room():
     (told,) = chart.legend
     assert told in chart.above
     assert chart.height == 300 + 2 * 26
+
+
+def test_where_credit_is_not_known_any_more_no_chart_goes_on_with_it():
+    """The line has a gap in both, and begins anew where it is told again."""
+
+    def row(seq: int, credit: int | None) -> Row:
+        ledger = {"delivery_count": seq, "available": 5, "link_credit": credit}
+        return Row(
+            run="x", seq=seq, t_us=1_000 * seq, vantage="wire", event="observed", frame_id=seq,
+            protocol="amqp-1.0", from_peer="client", connection="c1", session=0, link="out",
+            link_sender="client", attach_no=0, kind="transfer", frame={"handle": 0},
+            unknown=() if credit is not None else ("link_credit",),
+            ledger={name: value for name, value in ledger.items() if value is not None},
+        )  # fmt: skip
+
+    rows = [row(seq, credit) for seq, credit in enumerate((7, 6, None, None, 3))]
+    for chart in (credit_chart(rows), brake_chart(rows)):
+        drawn = [
+            [None if y != y else y for y in line.data_source.data["y"]]
+            for line in chart.figure.renderers
+            if "y" in line.data_source.data and 7 in line.data_source.data["y"]
+        ]
+        assert drawn
+        assert all(line[:4] == [7, 6, None, 3] for line in drawn)

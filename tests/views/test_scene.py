@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from functools import cache
 from importlib import resources
 from itertools import pairwise
@@ -12,6 +13,7 @@ from typing import Any
 import jsonschema
 import pytest
 
+from tests.growth import steps
 from workbench import serial
 from workbench.capture.importer import import_capture
 from workbench.scenarios import Branches, Run, names, run
@@ -645,3 +647,35 @@ def test_credit_below_zero_reads_alike_in_picture_and_words():
     assert "Channel 1 → queue slow: credit −8 of 8." in told
     spent = [row for row in hung.rows if row.kind == "credit-spent"]
     assert hop_sentence(spent[-1]).endswith("; −8 left")
+
+
+@pytest.mark.parametrize(
+    ("address", "sub"),
+    [("/queues/team%2Forders", "team/orders"), ("/exchanges/amq.topic/orders", None),
+     ("orders", "orders")],
+)  # fmt: skip
+def test_the_broker_s_box_names_the_queue_of_an_address_and_no_other(address, sub):
+    """Decoded; a routing key is no queue."""
+    attach = next(row for row in run("publishers").rows if row.kind == "attach")
+    told = {**attach.extra, "target": {"address": address}}
+    details = {name: value for name, value in told.items() if value is not None}
+    doc = scene([replace(attach, details=details, seq=0)])
+    subs = [node.get("sub", "") for node in doc["nodes"] if node["id"] == "broker"]
+    assert any("orders" in one for one in subs) == (sub is not None)
+    assert sub is None or any(f"“{sub}”" in one for one in subs)
+
+
+def test_many_connections_take_a_stage_as_many_steps_as_they_are():
+    """What does not change is not worked out anew at each row."""
+    few, many = (
+        [
+            Row(run="r", seq=2 * n + place, t_us=n, vantage="wire", event="observed",
+                protocol="amqp-1.0", frame_id=2 * n + place, connection=f"c{n}", from_peer=peer,
+                kind="open", frame={})
+            for n in range(size)
+            for place, peer in enumerate(("client", "broker"))
+        ]
+        for size in (60, 120)
+    )  # fmt: skip
+    scene(few)
+    assert steps(scene, many) < 3 * steps(scene, few)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+from dataclasses import replace
 from typing import Any
 
 import jsonschema
@@ -362,3 +363,20 @@ def test_a_direction_is_told_in_words():
     """What is held is named as the buttons name it."""
     reply = act(StageWidget(run("credit")), "hold:c1:b2c", True)
     assert reply["branch"]["label"] == "hold broker to client, connection c1"
+
+
+def test_a_part_of_a_long_trace_is_found_whatever_its_numbers_leave_out():
+    """Rows of one connection, say: their `seq` has gaps."""
+    rows = run("credit").rows
+    many = [replace(rows[n % len(rows)], seq=10 * n) for n in range(11_000)]
+    for at in (10, 50_010, 109_990):
+        shown = StageWidget(many, at=at)
+        assert shown.seq == at
+
+
+def test_what_is_legal_is_worked_out_for_as_many_rows_as_are_drawn():
+    """And not for the rest of a long run, which would be played for each act."""
+    played = run("credit", parameters={"messages": 60})
+    each = played.legal_each()
+    assert played.legal_each(10)[:10] == each[:10]
+    assert len(played.legal_each(10)) < len(each)

@@ -44,3 +44,15 @@ def test_markup_in_names_is_text_in_a_still(make_race):
     doc = scene(make_race("<img src=x onerror=alert(1)>").rows, title="<img src=y>")
     assert "<img" in scene_still(doc, 2)
     assert "<img" not in html_still(scene_still(doc, 2))
+
+
+@pytest.mark.parametrize(
+    ("t", "untimed", "told"),
+    [(9.94, False, "9.9 ms"), (12.0, False, "12 ms"), (240_000, False, "240.0000 s"),
+     (240_000, True, "?")],
+)  # fmt: skip
+def test_a_still_tells_the_time_as_the_picture_does(t, untimed, told):
+    """In seconds where it is long, and not at all where nobody knows it."""
+    doc = {**scene(run("race").rows), "untimed": untimed}
+    doc["branches"][0]["steps"][5]["t"] = t
+    assert f"t = {told}" in scene_still(doc, 5)

@@ -178,15 +178,15 @@ class Run:
         """For every act: None if it is possible `until` that row and after it, else why not."""
         return self._refusals(self.until(after_seq).world_at(after_seq))
 
-    def legal_each(self) -> list[dict[str, str | None]]:
-        """What `legal` says after each row, in order; played once for all of them."""
+    def legal_each(self, most: int | None = None) -> list[dict[str, str | None]]:
+        """What `legal` says after each row in order, at the least after so many; played once."""
         found: list[dict[str, str | None]] = []
 
         def note(world: World, rows: int) -> None:
             if rows > len(found):
                 found.extend([self._refusals(world)] * (rows - len(found)))
 
-        self._execute(stop_after=None, watch=note)
+        self._execute(stop_after=most, watch=note)
         return found
 
     def world_at(self, after_seq: int) -> World:

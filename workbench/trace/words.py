@@ -11,6 +11,7 @@ import unicodedata
 from collections.abc import Iterable, Mapping
 from functools import partial
 from typing import Any
+from urllib.parse import unquote
 
 from workbench.amqp010.composite import COMMANDS, CONTROLS
 from workbench.amqp091.methods import METHODS
@@ -77,6 +78,17 @@ def in_words(name: str, value: object) -> tuple[str, str]:
 def times(count: int) -> str:
     """`once`, or `2 times`."""
     return "once" if count == 1 else f"{count:,} times"
+
+
+def queue_at(address: str) -> str | None:
+    """The queue that an address names to RabbitMQ; None if it names none, as that of an exchange.
+
+    Addresses of version 2 are percent-encoded, those of version 1 may be the bare name.
+    """
+    for prefix in ("/queues/", "/amq/queue/", "/queue/"):
+        if address.startswith(prefix):
+            return unquote(address.removeprefix(prefix))
+    return None if address.startswith("/") else address
 
 
 def counted(count: int, noun: str, plural: str | None = None) -> str:

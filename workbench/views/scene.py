@@ -236,7 +236,7 @@ class Strip:
         self.walk = walk = picture.walk
         rows = walk.rows
         self.deeds = Deeds(run, picture, acts) if hasattr(run, "scenario") else None
-        legal = run.legal_each() if self.deeds else []
+        legal = run.legal_each(len(rows)) if self.deeds else []
         self.frames: list[tuple[int, Doc]] = []
         self.steps: list[Doc] = []
         self.states: list[Doc] = []
@@ -477,8 +477,8 @@ def frame_doc(flight: Flight, place: Doc, *, octets: bool = True) -> Doc:
         doc |= {"text": number[-3:]} if told == number else {"label": told}
         doc["short"] = f"transfer {told}"
     if row.kind == "basic.deliver":
-        doc["text"] = str(row.fields.get("delivery_tag", ""))[-3:]
-        doc["short"] = say("frame.delivery", number=doc["text"])
+        number = str(row.fields.get("delivery_tag", ""))
+        doc |= {"text": number[-3:], "short": say("frame.delivery", number=number)}
     if row.kind in ("basic.ack", "basic.nack", "basic.reject"):
         up_to = "≤ " if row.fields.get("multiple") else ""
         doc["label"] = f"{up_to}{row.fields.get('delivery_tag', '')}"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cached_property, partial
 from types import MappingProxyType
 from typing import Any
 
@@ -19,7 +19,7 @@ from workbench.trace import brakes
 from workbench.trace.braking import Held
 from workbench.trace.fold import Scope, Value, link_scope
 from workbench.trace.schema import BROKER, CLIENT, OBSERVED, RECEIVED, SENT, SHADOW, Row
-from workbench.trace.words import spec_name, value_text, visible
+from workbench.trace.words import queue_at, spec_name, value_text, visible
 
 from .scene_walk import Flight, Walk, session_of
 
@@ -566,13 +566,13 @@ class LinkPicture:
 
     # -- what does not change ---------------------------------------------------------------
 
-    @property
+    @cached_property
     def clients(self) -> list[str]:
         """Vantages of clients, in order of appearance."""
         found = [name for (_, peer), name in self.walk.ends.items() if peer == CLIENT]
         return list(dict.fromkeys(found))
 
-    @property
+    @cached_property
     def nodes(self) -> list[str]:
         """Vantages from left to right: who sends, then who receives."""
         sends = {
@@ -597,7 +597,7 @@ class LinkPicture:
         """How many of a capture's clients there is no room for."""
         return len(set(self.clients) - set(self.nodes)) if self.walk.captured else 0
 
-    @property
+    @cached_property
     def wires(self) -> dict[str | None, tuple[str, str]]:
         """By connection, its ends from left to right."""
         order = {name: place for place, name in enumerate(self.nodes)}
@@ -651,8 +651,8 @@ class LinkPicture:
             if row.kind == "attach":
                 terminus = row.extra.get("source" if row.link_sender == BROKER else "target")
                 address = terminus.get("address") if isinstance(terminus, dict) else None
-                if isinstance(address, str):
-                    found[address.rpartition("/")[2]] = None
+                if isinstance(address, str) and (queue := queue_at(address)) is not None:
+                    found[queue] = None
         return list(found)
 
     def _names(self, left: str, wire: str | None) -> list[str]:

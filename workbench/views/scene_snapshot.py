@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from workbench.trace.words import visible
+from workbench.trace.words import queue_at, visible
 
 from .scene import FORMAT, VERSION
 from .scene_live import say
@@ -41,12 +41,13 @@ def snapshot_scene(found: Any) -> Doc:
         mine = [one for one in by_credit if one.sends is sends][:MOST]
         for place, link in enumerate(mine):
             key = f"{'consumer' if sends else 'publisher'} {place}"
-            nodes.append(_node(key, link.connection, _queue_of(link.address), column, place))
+            at = queue_at(link.address)
+            nodes.append(_node(key, link.connection, at or link.address, column, place))
             what = "prefetch" if link.delivery_count is None else "credit"
             what = "window" if link.window == 0 else what  # it counts before the credit left
             fact = say(f"snapshot.left-{what}", n="?" if link.credit is None else link.credit)
             states[key] = {"facts": [fact], "blocked": _blocked(link)}
-            queue = names.get(_queue_of(link.address))
+            queue = names.get(at or "")
             if queue is not None:
                 ends = (queue, key) if sends else (key, queue)
                 links.append({"id": f"link {key}", "from": ends[0], "to": ends[1], "names": []})
@@ -88,11 +89,6 @@ def _node(key: str, name: str, sub: str, column: float, row: int) -> Doc:
         "id": key, "role": "", "name": visible(name, 40), "sub": visible(sub, 40),
         "place": [column, float(row)],
     }  # fmt: skip
-
-
-def _queue_of(address: str) -> str:
-    """The queue's name in an address of RabbitMQ 4."""
-    return address.rpartition("/")[2]
 
 
 def _blocked(link: Any) -> str | None:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+from bisect import bisect_left
 from collections.abc import Collection, Mapping
+from operator import attrgetter
 from typing import Any
 
 import anywidget
@@ -302,7 +304,8 @@ def _reaching(run: Any, at: int, note: str) -> tuple[Any, str]:
     rows = getattr(run.run if isinstance(run, Branches) else run, "rows", run)
     if len(rows) <= MOST_ROWS or not rows[MOST_ROWS].seq <= at <= rows[-1].seq:
         return run, note
-    first = min(at - rows[0].seq - MOST_ROWS // 2, len(rows) - MOST_ROWS)
+    place = bisect_left(rows, at, key=attrgetter("seq"))
+    first = min(place - MOST_ROWS // 2, len(rows) - MOST_ROWS)
     part = cut_rows(rows, at, first=first, end=first + MOST_ROWS)
     told = say("stage.part", first=part.rows[0].seq, last=part.rows[-1].seq, all=len(rows))
     return part, f"{note} {told}".strip()

@@ -39,12 +39,13 @@ def scene_still(scene: dict[str, Any], step: int | None = None, branch: int = 0)
     state = next(islice(resolved(scene, branch), place, None))
     named = scene.get("first", 1)
     number, last = named + place, named + len(steps) - 1
-    time = _ms(max(0.0, shown["t"] - zero))
+    time = _time(max(0.0, shown["t"] - zero), untimed=scene.get("untimed", False))
     row = shown.get("row")
     if row is not None:
-        lines += [say("still.row", n=row, ms=time)]
+        lines += [say("still.row", n=row, time=time)]
     else:
-        lines += [say("still.step" if number > 0 else "still.set-up", n=number, last=last, ms=time)]
+        numbers = {"n": number, "last": last, "time": time}
+        lines += [say("still.step" if number > 0 else "still.set-up", **numbers)]
     lines += [shown.get("sentence", ""), "", shown.get("in_words", "")]
     if formula := shown.get("formula"):
         text, clause = formula["text"], formula.get("clause", "")
@@ -62,10 +63,12 @@ def scene_still(scene: dict[str, Any], step: int | None = None, branch: int = 0)
     return "\n".join(lines)
 
 
-def _ms(time: float) -> str:
-    """A time as the picture writes it: with tenths, unless it is long and round."""
-    tenths = f"{time:.1f}"
-    return tenths if time < 10 else tenths.removesuffix(".0")
+def _time(ms: float, *, untimed: bool) -> str:
+    """A time as the picture writes it, `geometry.ms`: with tenths, unless it is long and round."""
+    if untimed or ms >= 100_000:
+        return "?" if untimed else f"{ms / 1000:.4f} s"
+    tenths = f"{ms:.1f}"
+    return f"{tenths if ms < 10 else tenths.removesuffix('.0')} ms"
 
 
 def html_still(text: str, *, prose: bool = False) -> str:

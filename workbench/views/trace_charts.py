@@ -131,12 +131,12 @@ def chosen_link(rows: Sequence[Row], link: Scope | str | None) -> Scope:
 
 
 def _counter_steps(rows: Sequence[Row], held: Sequence[Held], name: str) -> Steps:
-    """(time in µs, value) at each change of a counter; what is not known yet is left out."""
+    """(time in µs, value) at each change of a counter; None where it is not known any more."""
     found: list[tuple[int, float | None]] = []
     for row, one in zip(rows, held, strict=True):
         value = getattr(one, name)
-        if value is not None and (not found or found[-1][1] != value):
-            found.append((row.t_us, int(value)))
+        if found[-1][1] != value if found else value is not None:
+            found.append((row.t_us, value))
     return found
 
 

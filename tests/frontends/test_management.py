@@ -102,6 +102,7 @@ QUEUES = [
     ("PUT", "/queues/n", {"durable": "yes"}, 400),
     ("PUT", "/queues/n", {"colour": "red"}, 400),
     ("PUT", "/queues/n", {Symbol("durable"): True}, 400),
+    ("PUT", "/queues/n", {"unheard-of": Symbol("x")}, 400),
     ("PUT", "/queues/n", {"durable": False}, 400),
     ("PUT", "/queues/n", {"durable": False, "exclusive": True}, 201),
     ("PUT", "/queues/n", {"durable": False, "arguments": QUORUM}, 400),

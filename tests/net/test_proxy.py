@@ -16,6 +16,8 @@ from workbench.net.serve import serve
 from workbench.net.tls import server_context, trust_in
 from workbench.views.scene import scene
 
+HEADER = b"AMQP\x00\x01\x00\x00"
+
 
 class Peer:
     """A server of octets: keeps what it gets and says what it is told to say."""
@@ -450,3 +452,28 @@ def test_a_broker_may_name_its_protocol_before_the_client_has():
         assert [row.kind for row in proxy.rows() if row.event == "observed"] == (
             ["protocol-header"] * 2
         )
+
+
+def test_a_client_that_does_not_read_is_cut_when_its_broker_has_gone():
+    """It counts as a connection until then, and a stop leaves none of it behind."""
+    limits = Limits(connections=1, close_s=0.2)
+    with socket.create_server(("127.0.0.1", 0)) as behind:
+        port = behind.getsockname()[1]
+        with serve(forward=f"127.0.0.1:{port}", limits=limits, record=False) as proxy:
+            client = socket.socket()
+            client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+            with client:
+                client.connect(("127.0.0.1", proxy.port))
+                client.sendall(HEADER)
+                broker, _ = behind.accept()
+                with broker:
+                    broker.recv(8)
+                    broker.sendall(HEADER)
+                    end = proxy.listener.connections[proxy.connections()[-1]].client
+                    frame = (8192).to_bytes(4, "big") + b"\2\0\0\0" + bytes(8184)
+                    while not end.unread:  # one at a time: none is to wait for another
+                        passed = end.octets_out + len(frame)
+                        broker.sendall(frame)
+                        until(lambda passed=passed: end.unread or end.octets_out >= passed)
+                assert proxy.connections()
+                until(lambda: end.gone and not proxy.connections())

@@ -49,6 +49,18 @@ def test_the_trace_fills_while_the_broker_runs_and_opens_on_the_stage():
     assert len(doc["branches"][0]["steps"]) == len(rows)
 
 
+def test_a_second_server_on_a_folder_leaves_what_the_first_has_written(tmp_path):
+    """It is another run, whose rows stand beside those of the first."""
+    runs = []
+    for messages in (9, 2):
+        with serve(trace=tmp_path, queues=["q"]) as broker:
+            talk(broker, messages)
+        runs.append({row.run for row in files.read(tmp_path)})
+    assert runs == [{"live"}, {"live", "live-2"}]
+    counts = [sum(row.run == run for row in files.read(tmp_path)) for run in ("live", "live-2")]
+    assert counts[0] > counts[1] > 0
+
+
 def test_a_client_without_counters_is_shadowed():
     """Proton shows no counters, so an observer works them out, and the rows say so."""
     with serve() as broker:

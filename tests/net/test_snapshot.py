@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import socket
 import threading
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import asdict
 from http.server import BaseHTTPRequestHandler, HTTPServer
 
@@ -53,7 +53,7 @@ def management(answers):
             found = answers.get(path)
             self.send_response(404 if found is None else 200)
             self.end_headers()
-            self.wfile.write(json.dumps(found).encode())
+            self.wfile.write(found if isinstance(found, bytes) else json.dumps(found).encode())
 
         def log_message(self, *_words):
             """Nothing is printed."""
@@ -102,6 +102,80 @@ def test_the_management_interface_tells_of_links_and_alarms():
     assert not any(secret in kept for secret in ("10.1.2.3", "ann", "geheim", "private"))
     assert any("consumers" in one for one in found.unread)  # 404 here
     assert set(asked) >= set(ANSWERS)
+
+
+@pytest.mark.parametrize("url", ["amqp://127.0.0.1:{}/tpyo", "amqp://ann:wrong@127.0.0.1:{}"])
+def test_what_the_broker_refuses_is_no_empty_snapshot(url):
+    """Nor where the management interface tells its name."""
+    overview = {"overview": ANSWERS["overview"]}
+    with (
+        serve("rmq4.3", users={"ann": "geheim"}) as server,
+        management(overview) as (http, _),
+    ):
+        for asked in (http, NOBODY):
+            with pytest.raises(SnapshotError):
+                snapshot(url.format(server.port), http=asked)
+
+
+def test_the_password_goes_to_no_server_that_another_names():
+    """Neither its octets nor the user's name."""
+    heard = []
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self):
+            heard.append((self.path, self.headers.get("Authorization")))
+            away = self.path.startswith("/api/")
+            self.send_response(302 if away else 404)
+            if away:
+                self.send_header("Location", f"http://127.0.0.2:{server.server_port}/away")
+            self.end_headers()
+
+        def log_message(self, *_words):
+            """Nothing is printed."""
+
+    server = HTTPServer(("0.0.0.0", 0), Handler)
+    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    try:
+        http = f"http://127.0.0.1:{server.server_port}"
+        with pytest.raises(SnapshotError):
+            snapshot("amqp://ann:geheim@127.0.0.1:9", http=http)
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()
+    assert [key is not None for path, key in heard if path.startswith("/api/")] == [True]
+    assert [key for path, key in heard if path == "/away"] == [None]
+
+
+WRONG = (None, True, "x", 1.5, float("inf"), 10**400, -1, [], [1], {}, {"a": 1}, [[]])
+
+
+def wronged(answer):
+    """The answer with something else in each of its places, one at a time."""
+    yield from WRONG
+    if isinstance(answer, dict):
+        for name, value in answer.items():
+            yield from ({**answer, name: other} for other in wronged(value))
+    elif isinstance(answer, list):
+        for place, value in enumerate(answer):
+            yield from ([*answer[:place], other, *answer[place + 1 :]] for other in wronged(value))
+
+
+def test_a_server_that_answers_something_else_is_read_as_far_as_it_can_be():
+    """Or refused, in one line; what is drawn is a still of the stage."""
+    nested = b"[" * 100_000 + b"]" * 100_000
+    consumers = [{"queue": {"name": "q"}, "channel_details": {"connection_name": SECRET},
+                  "prefetch_count": 5}]  # fmt: skip
+    good = {**ANSWERS, "consumers/%2F": consumers, "overview": {"product_name": "RabbitMQ"}}
+    answers = dict(good)
+    with management(answers) as (http, _):
+        for path in good:
+            for answer in (*wronged(good[path]), nested):
+                answers[path] = answer
+                with suppress(SnapshotError):
+                    snapshot_scene(snapshot("amqp://127.0.0.1:9", http=http))
+            answers[path] = good[path]
 
 
 def test_links_are_drawn_at_the_queue_that_their_address_names():

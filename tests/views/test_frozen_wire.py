@@ -1,9 +1,11 @@
 """The frozen wire's stage: what it shows is what waits, and a press does what its button says."""
 
+import gc
 import gzip
 import json
 import re
 import threading
+import weakref
 
 import jsonschema
 import pytest
@@ -336,3 +338,15 @@ def test_a_stopped_server_is_shown_as_stopped(server, desk):
     reply = desk.reply({"act": "new", "value": True, "t": 0, "branch": 0, "step": 0})
     assert reply["type"] == "illegal"
     assert "The server is stopped." in desk._repr_mimebundle_()[0]["text/plain"]
+
+
+def test_a_server_does_not_hold_on_to_views_that_are_closed(server):
+    """Nor to the traces that they show."""
+    shown = []
+    for _ in range(4):
+        view = FrozenWire(server)
+        view.close()
+        shown.append(weakref.ref(view))
+    del view
+    gc.collect()
+    assert sum(one() is not None for one in shown) <= 1  # the last one goes with the next

@@ -418,7 +418,7 @@ def _fields(body: Any, what: str, legal: Fields) -> dict[str, Any]:
     """The fields of a body, of which each is known and of its type."""
     found = {}
     for name, value in _items(body):
-        kind = legal.get(name) if type(name) is str and name in legal else Symbol
+        kind = legal.get(name, object) if type(name) is str else object  # of no value
         if kind is not None and type(value) is not kind:
             raise RefusedRequestError(
                 BAD_REQUEST,

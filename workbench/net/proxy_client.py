@@ -20,7 +20,7 @@ from workbench.trace.files import reason
 from .buffered_socket import BufferedSocket
 from .client import Client
 from .live_wire import LiveWire
-from .loop_clock import LoopTimer
+from .loop_clock import US_PER_S, LoopTimer
 from .passing import FORM_0_9_1, FrameSplitter, Opaque, Passed, StreamSegment
 from .protocols import AMQP_1_0
 
@@ -307,6 +307,7 @@ class ProxyClient(Client):
     def side_gone(self, side: ProxyEndpoint) -> None:
         """A socket is closed: the other is, too, when it has got what was on its way."""
         if self._over:
+            self.server.forget(self)
             return
         direction = C2B if side is self.client else B2C
         waiting = self.wire.waiting(direction)
@@ -332,10 +333,14 @@ class ProxyClient(Client):
         if self._over:
             return
         self._over = True
-        other.close()
         if self._alive is not None:
             self._alive.cancel()
-        self.server.forget(self)
+        if other.gone or other.transport is None:
+            self.server.forget(self)
+            return
+        other.close()  # it is forgotten when it has read what waits, or has not in time
+        limit_us = int(self.server.limits.close_s * US_PER_S)
+        self.server.clock.call_later(limit_us, other.abort, idle=True)
 
     @property
     def words(self) -> str:

@@ -46,8 +46,9 @@ class Spool:
     Args:
         folder: where; made if it is missing.
         name: with which the files' names begin; with their numbers they sort in order.
-        pack: makes of rows what `write` takes. It does so once for each row, and that is most of
-            the work, though a file is written anew each time it has got more rows.
+        pack: makes of rows what `write` takes. It does so once for each row that can be written,
+            and that is most of the work, though a file is written anew each time it has got more
+            rows.
         write: writes what was packed to a file, whole or not at all.
         prepare: what the first write would else have to load; done at once, in the thread.
         period_s: seconds between two writes.
@@ -127,8 +128,11 @@ class Spool:
         while not self._over.wait(pause_s):
             began = time.monotonic()
             self._turn()
-            # From beginning to beginning: a slow write must not put off the next one.
-            pause_s = max(LEAST_PAUSE_S, self._period_s - (time.monotonic() - began))
+            took_s = time.monotonic() - began
+            # From beginning to beginning: a slow write must not put off the next one. While the
+            # disk takes nothing all that waits is packed anew each time: seldom, then.
+            least_s = LEAST_PAUSE_S if self.problem is None else 9 * took_s
+            pause_s = max(least_s, self._period_s - took_s)
         self._turn()
 
     def _turn(self) -> None:

@@ -96,6 +96,10 @@ def recording(folder: Place | None = None, run: str = RUN) -> Recording:
         folder = Path(folder)
         if folder.exists() and not folder.is_dir():
             raise ListenError(f"{folder}: is a file; a trace takes a folder")
+        first, number = run, 1
+        while (folder / f"{run}-00001.parquet").exists():  # of another server: its rows stay
+            number += 1
+            run = f"{first}-{number}"
         try:
             spool = Spool(folder, run, files.to_table, files.write_tables, prepare=files.prepare)
         except OSError as error:

@@ -178,7 +178,7 @@ class ServerHandle(ABC, Generic[ServerT]):
         `close()` of the result; it ends with the server.
         """
         watch = Watch(look)
-        self._watches.append(watch)
+        self._watches = [*(one for one in self._watches if not one.over), watch]
         return watch
 
     # -- the trace --------------------------------------------------------------------------

@@ -35,7 +35,7 @@ from workbench.amqp091.settings import CLIENT_CAPABILITIES, ConnectionSettings
 from workbench.notebook import PlainError
 
 HTTP_PORT, AMQP_PORT = 15672, 5672
-UNTOLD = (OSError, ValueError, HTTPException)
+UNTOLD = (OSError, ValueError, RecursionError, HTTPException)
 """What comes of asking over HTTP where nobody answers, or somebody else does."""
 MOST_OCTETS = 20_000_000
 MOST_CONNECTIONS = 50
@@ -163,7 +163,8 @@ def snapshot(
     host = unquote(parts.path[1:]) if len(parts.path) > 1 else "/"
     found = Snapshot()
     try:
-        base = http or f"http://{parts.hostname}:{HTTP_PORT}"
+        name = f"[{parts.hostname}]" if ":" in parts.hostname else parts.hostname
+        base = http or f"http://{name}:{HTTP_PORT}"
         _by_http(found, base, user, password, host, timeout_s)
     except UNTOLD as error:
         reason = getattr(error, "reason", None) or error
@@ -202,9 +203,9 @@ def _by_http(
     key = base64.b64encode(f"{user}:{password}".encode()).decode("ascii")
 
     def get(path: str, *, several: bool = True) -> Any:
-        request = urllib.request.Request(
-            f"{base.rstrip('/')}/api/{path}", headers={"Authorization": f"Basic {key}"}
-        )
+        request = urllib.request.Request(f"{base.rstrip('/')}/api/{path}")
+        # It is for this server alone, and for none that it sends us on to.
+        request.add_unredirected_header("Authorization", f"Basic {key}")
         if not request.full_url.startswith(("http://", "https://")):
             raise ValueError(f"{base!r:.60} is no http:// address")
         try:
@@ -219,16 +220,17 @@ def _by_http(
         return records if several else told
 
     about = get("overview", several=False)
+    queues = get(f"queues/{quote(host, safe='')}")  # before a word is kept: else AMQP is asked
     name = about.get("product_name") or "RabbitMQ"
     found.broker = f"{name} {about.get('product_version') or about.get('rabbitmq_version', '')}"
-    for queue in get(f"queues/{quote(host, safe='')}"):
+    for queue in queues:
         found.queues.append(
             QueueNow(
                 name=str(queue.get("name")),
                 kind=str(queue.get("type", "")),
-                ready=int(queue.get("messages_ready") or 0),
-                unacknowledged=int(queue.get("messages_unacknowledged") or 0),
-                consumers=int(queue.get("consumers") or 0),
+                ready=_number(queue.get("messages_ready")) or 0,
+                unacknowledged=_number(queue.get("messages_unacknowledged")) or 0,
+                consumers=_number(queue.get("consumers")) or 0,
             )
         )
 
@@ -257,14 +259,14 @@ def _by_http(
         for session in optional(f"sessions of {label} (RabbitMQ 4.1 or later tells)", path) or ():
             _links(found, label, session)
     for consumer in optional("consumers", f"consumers/{quote(host, safe='')}") or ():
-        name = str((consumer.get("channel_details") or {}).get("connection_name", ""))
-        queue = str((consumer.get("queue") or {}).get("name", ""))
+        name = str(_map(consumer.get("channel_details")).get("connection_name", ""))
+        queue = str(_map(consumer.get("queue")).get("name", ""))
         found.links.append(
             LinkNow(
                 connection=known.get(name, "?"),
                 sends=True,
                 address=queue,
-                credit=consumer.get("prefetch_count"),
+                credit=_number(consumer.get("prefetch_count")),
             )
         )
 
@@ -275,17 +277,28 @@ def _links(found: Snapshot, connection: str, session: Any) -> None:
         ("incoming_links", False, "target_address", "incoming_window"),
         ("outgoing_links", True, "source_address", "remote_incoming_window"),
     ):
-        for link in session.get(key) or ():
+        told = session.get(key)
+        for link in map(_map, told if isinstance(told, list) else ()):
             found.links.append(
                 LinkNow(
                     connection=connection,
                     sends=sends,
                     address=str(link.get("queue_name") or link.get(address) or ""),
-                    credit=link.get("credit"),
-                    delivery_count=link.get("delivery_count"),
-                    window=session.get(window),
+                    credit=_number(link.get("credit")),
+                    delivery_count=_number(link.get("delivery_count")),
+                    window=_number(session.get(window)),
                 )
             )
+
+
+def _number(told: Any) -> int | None:
+    """A count; None where something else is told."""
+    return told if type(told) is int else None
+
+
+def _map(told: Any) -> dict[str, Any]:
+    """A record; an empty one where something else is told."""
+    return told if isinstance(told, dict) else {}
 
 
 # -- over AMQP 0-9-1 ----------------------------------------------------------------------------

@@ -6,6 +6,7 @@ import asyncio
 import errno
 import itertools
 import os
+import socket
 import ssl
 from collections import deque
 from collections.abc import Callable
@@ -89,6 +90,9 @@ class SocketServer:
             raise ListenError(f"port {port!r}: legal: 0 to 65535, of which 0 takes a free one")
         make = self.make if tls is None else lambda: Handshake(self, tls)
         try:
+            if host and port == 0:  # each address of a name would get a free port of its own
+                found = await self.loop.getaddrinfo(host, 0, type=socket.SOCK_STREAM)
+                host = str(found[0][4][0])
             self._server = await self.loop.create_server(make, host, port)
         except OSError as error:
             # Since 3.13 asyncio skips an address that the machine has not got, and tells no number.

@@ -22,6 +22,7 @@ class Watch:
     Attributes:
         fresh: set by whoever has something new.
         failure: the exception that ended it, or None.
+        over: it is closed.
     """
 
     def __init__(self, look: Callable[[], None]) -> None:
@@ -29,7 +30,7 @@ class Watch:
         self.fresh = threading.Event()
         self._look = look
         self._looking = threading.RLock()
-        self._over = False
+        self.over = False
         self._thread = threading.Thread(target=self._run, name="wire-watch", daemon=True)
         self._thread.start()
 
@@ -44,16 +45,16 @@ class Watch:
 
     def close(self) -> None:
         """Look once more, and end; closing twice is harmless."""
-        self._over = True
+        self.over = True
         self.fresh.set()
         if threading.current_thread() is not self._thread:
             self._thread.join(2.0)
 
     def _run(self) -> None:
-        while not self._over:
+        while not self.over:
             self.fresh.wait(LOOK_EVERY_S)
             self.fresh.clear()
-            if self._over:
+            if self.over:
                 break
             try:
                 self.look()

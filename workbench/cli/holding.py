@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -9,6 +10,7 @@ from workbench.sim import WireError
 
 LEGAL = "legal: Enter, a number, c2b, b2c, go, hold, break WHAT, clear, quit"
 DIRECTIONS = ("c2b", "b2c")
+_COUNT = re.compile(r"[0-9]{1,9}")
 
 
 class _QuitError(Exception):
@@ -70,9 +72,10 @@ def _follow(server: Any, line: str) -> str:
         for wire in wires:
             wire.clear_breakpoints()
         return "no breakpoints"
-    if line and not (line.isascii() and line.isdecimal() and int(line)) and line not in DIRECTIONS:
-        return f"{line!r} is none of these; {LEGAL}"
-    return _step(wires, int(line) if line.isdecimal() else 1, line if line in DIRECTIONS else None)
+    count = int(line) if _COUNT.fullmatch(line) else 0
+    if line and not count and line not in DIRECTIONS:
+        return f"{line[:40]!r} is none of these; {LEGAL}"
+    return _step(wires, count or 1, line if line in DIRECTIONS else None)
 
 
 def _step(wires: list[Any], frames: int, direction: str | None) -> str:

@@ -80,7 +80,8 @@ def recording(folder: Place | None = None, run: str = RUN) -> Recording:
 
     Args:
         folder: where its rows go as Parquet files; None keeps the latest in memory only.
-        run: name of the run; the files' names begin with it.
+        run: name of the run; the files' names begin with it. Where the folder has one of that name
+            it gets a number.
 
     Raises:
         ListenError: a file has the folder's name, or it cannot be made.
@@ -159,7 +160,7 @@ def serve(
         queues: names of queues that are there from the beginning.
         trace: a folder for the whole trace as Parquet files.
         record: False to record nothing, which is several times faster.
-        run: name of the run in the trace.
+        run: name of the run in the trace; see `recording`.
         more: see `LiveBroker` and `LiveProxy`: host, port, limits, users, tls, allow_remote, trust.
 
     Raises:

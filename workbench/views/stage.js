@@ -422,7 +422,7 @@ function scale(view, line, state, right) {
     low += Math.max(0, Math.floor((least - 2 - low) / page) * page);
     high = low + most;
   } else if (high - low > most) {
-    const step = line.tick ?? round((high - low) / 10);
+    const step = round((high - low) / 10);
     low = Math.floor(low / step) * step;
     high = Math.ceil(high / step) * step;
   }
@@ -461,7 +461,7 @@ function numberLine(view, line, top, height) {
   return G({ key: `line ${line.id}`, role: "group", "aria-label": line.unit }, kids);
 }
 function axis(view, line, s, y, state) {
-  const step = Math.max(line.tick ?? 1, s.cells ? 1 : line.tick ?? round((s.high - s.low) / 10)), kids = [];
+  const step = Math.max(1, s.cells ? 1 : round((s.high - s.low) / 10)), kids = [];
   const words = line.unit.replace(/-(?=[a-z]+( \(\w+\))?$)/, "- ").split(" ").reduce((all, word) => {
     const last = all[all.length - 1];
     if (last !== void 0 && textWidth(`${last} ${word}`, 11) < NAMES - 22) all[all.length - 1] = last.endsWith("-") ? last + word : `${last} ${word}`;
@@ -488,7 +488,7 @@ function axis(view, line, s, y, state) {
 }
 function deliveries(view, line, state, s, y, said2) {
   const [first, second] = line.ends, kids = [], sent = state.ends?.[first.id]?.[0] ?? 0, got = second ? state.ends?.[second.id]?.[0] ?? sent : sent;
-  const base = line.base ?? line.range?.[0] ?? extent(view.run, line).low, c = tone(first.role), middle = y.axis + y.tall / 2, r = Math.min(6.5, s.cell / 2 - 3);
+  const base = line.range?.[0] ?? extent(view.run, line).low, c = tone(first.role), middle = y.axis + y.tall / 2, r = Math.min(6.5, s.cell / 2 - 3);
   const marked2 = view.hover && view.flying.find(({ frame }) => frame.id === view.hover)?.frame.cell;
   let hollow = 0;
   for (let i = Math.max(s.low, base); i < Math.min(sent, s.high); i++) {
@@ -587,7 +587,7 @@ function bracket(view, line, i, now, s, y, name) {
 function units(line, state, s, y) {
   const [sent, limit] = state.ends?.[line.ends[0].id] ?? [0, 0], c = tone(line.ends[0].role), kids = [];
   const [gone, whole, what] = state.part ?? [0, 0, ""], now = state.part ? sent - 1 : -1, of = whole === null ? phrase("part-so-far", { gone, what }) : phrase("part-of", { gone, whole, what });
-  for (let i = Math.max(s.low, line.base ?? 0); i < Math.min(Math.max(limit, sent), s.high); i++) {
+  for (let i = Math.max(s.low, 0); i < Math.min(Math.max(limit, sent), s.high); i++) {
     const x = s.X(i), part = i === now ? gone / (whole ?? gone + 1) : i < sent ? 1 : 0;
     const texts = i === now ? [phrase("credit-in-use", { part: of }), of, ""] : i < sent ? [phrase("used"), ""] : [phrase("one-credit"), "1", ""];
     const text = texts.find((one) => textWidth(one, 12, 650) < s.cell - 10) ?? "";
@@ -650,7 +650,7 @@ function bars(view, line, x, width, rowY, bottom) {
     const part = sync && sync.t0 != null && sync.t1 != null && !sync.hung && view.t < sync.t1 ? Math.max(0, Math.min(1, (view.t - sync.t0) / Math.max(sync.t1 - sync.t0, 1e-9))) : 0;
     const cells = [R(X(low), y - 13, all * cell, 26, "axis", { key: "all", rx: 3 })];
     for (let v = low + 1; v <= Math.min(high, memory); v++) {
-      const a = X(v - 1), text = fit(state.cells?.[v] ?? String(v), cell - 6, 12, 650);
+      const a = X(v - 1), text = fit(String(v), cell - 6, 12, 650);
       cells.push(R(a + 1.5, y - 11.5, cell - 3, 23, v <= disk ? `f-snd ${down ? "dim" : ""}` : "f-panel k-snd w2", { key: `c${v}`, rx: 3, style: v <= disk ? "" : "stroke-dasharray:4 3" }));
       if (v > disk && part > 0 && v <= (sync?.to ?? 0)) cells.push(R(a + 2.5, y - 10.5, (cell - 5) * part, 21, "f-snd half", { key: `p${v}`, rx: 2 }));
       cells.push(T(a + cell / 2, y + 4.5, text, `mid s12 b n ${v <= disk ? "c-on" : "halo"}`, { key: `t${v}` }));
@@ -1613,7 +1613,7 @@ var Stage = class {
   moved(quiet = false) {
     this.code = null;
     const question = this.scene.question;
-    if (question && this.branch === 0 && this.i >= (question.shows ?? question.decides)) this.passed = true;
+    if (question && this.branch === 0 && this.i >= question.decides) this.passed = true;
     this.draw();
     if (!quiet) this.options.onStep?.(this.i, this.branch);
   }

@@ -65,7 +65,7 @@ function scale(view: View, line: Line, state: LineState, right: number): Scale {
     low += Math.max(0, Math.floor((least - 2 - low) / page) * page);
     high = low + most;
   } else if (high - low > most) {
-    const step = line.tick ?? round((high - low) / 10);
+    const step = round((high - low) / 10);
     low = Math.floor(low / step) * step;
     high = Math.ceil(high / step) * step;
   }
@@ -111,7 +111,7 @@ export function numberLine(view: View, line: Line, top: number, height: number):
 }
 
 function axis(view: View, line: Line, s: Scale, y: Rows, state: LineState): VNode {
-  const step = Math.max(line.tick ?? 1, s.cells ? 1 : line.tick ?? round((s.high - s.low) / 10)), kids: Kid[] = [];
+  const step = Math.max(1, s.cells ? 1 : round((s.high - s.low) / 10)), kids: Kid[] = [];
   const words = line.unit.replace(/-(?=[a-z]+( \(\w+\))?$)/, "- ").split(" ").reduce<string[]>((all, word) => {
     const last = all[all.length - 1];
     if (last !== undefined && textWidth(`${last} ${word}`, 11) < NAMES - 22) all[all.length - 1] = last.endsWith("-") ? last + word : `${last} ${word}`;
@@ -140,7 +140,7 @@ function axis(view: View, line: Line, s: Scale, y: Rows, state: LineState): VNod
 /** Hollow: counted by the first end only. Full: by both. Crossed: no delivery stands for it. */
 function deliveries(view: View, line: Line, state: LineState, s: Scale, y: Rows, said: Kid[]): VNode {
   const [first, second] = line.ends, kids: Kid[] = [], sent = state.ends?.[first.id]?.[0] ?? 0, got = second ? state.ends?.[second.id]?.[0] ?? sent : sent;
-  const base = line.base ?? line.range?.[0] ?? extent(view.run, line).low, c = tone(first.role), middle = y.axis + y.tall / 2, r = Math.min(6.5, s.cell / 2 - 3);
+  const base = line.range?.[0] ?? extent(view.run, line).low, c = tone(first.role), middle = y.axis + y.tall / 2, r = Math.min(6.5, s.cell / 2 - 3);
   const marked = view.hover && view.flying.find(({ frame }) => frame.id === view.hover)?.frame.cell;
   let hollow = 0;
   for (let i = Math.max(s.low, base); i < Math.min(sent, s.high); i++) {
@@ -232,7 +232,7 @@ function bracket(view: View, line: Line, i: number, now: number[], s: Scale, y: 
 function units(line: Line, state: LineState, s: Scale, y: Rows): VNode {
   const [sent, limit] = state.ends?.[line.ends[0].id] ?? [0, 0], c = tone(line.ends[0].role), kids: Kid[] = [];
   const [gone, whole, what] = state.part ?? [0, 0, ""], now = state.part ? sent - 1 : -1, of = whole === null ? phrase("part-so-far", { gone, what }) : phrase("part-of", { gone, whole, what });
-  for (let i = Math.max(s.low, line.base ?? 0); i < Math.min(Math.max(limit, sent), s.high); i++) {
+  for (let i = Math.max(s.low, 0); i < Math.min(Math.max(limit, sent), s.high); i++) {
     const x = s.X(i), part = i === now ? gone / (whole ?? gone + 1) : i < sent ? 1 : 0;
     const texts = i === now ? [phrase("credit-in-use", { part: of }), of, ""] : i < sent ? [phrase("used"), ""] : [phrase("one-credit"), "1", ""];
     const text = texts.find((one) => textWidth(one, 12, 650) < s.cell - 10) ?? "";
@@ -289,7 +289,7 @@ export function bars(view: View, line: Line, x: number, width: number, rowY: (i:
     const part = sync && sync.t0 != null && sync.t1 != null && !sync.hung && view.t < sync.t1 ? Math.max(0, Math.min(1, (view.t - sync.t0) / Math.max(sync.t1 - sync.t0, 1e-9))) : 0;
     const cells: Kid[] = [R(X(low), y - 13, all * cell, 26, "axis", { key: "all", rx: 3 })];
     for (let v = low + 1; v <= Math.min(high, memory); v++) {
-      const a = X(v - 1), text = fit(state.cells?.[v] ?? String(v), cell - 6, 12, 650);
+      const a = X(v - 1), text = fit(String(v), cell - 6, 12, 650);
       cells.push(R(a + 1.5, y - 11.5, cell - 3, 23, v <= disk ? `f-snd ${down ? "dim" : ""}` : "f-panel k-snd w2", { key: `c${v}`, rx: 3, style: v <= disk ? "" : "stroke-dasharray:4 3" }));
       if (v > disk && part > 0 && v <= (sync?.to ?? 0)) cells.push(R(a + 2.5, y - 10.5, (cell - 5) * part, 21, "f-snd half", { key: `p${v}`, rx: 2 }));
       cells.push(T(a + cell / 2, y + 4.5, text, `mid s12 b n ${v <= disk ? "c-on" : "halo"}`, { key: `t${v}` }));

@@ -187,7 +187,7 @@ export class Stage {
   private moved(quiet = false): void {
     this.code = null;
     const question = this.scene.question;
-    if (question && this.branch === 0 && this.i >= (question.shows ?? question.decides)) this.passed = true;
+    if (question && this.branch === 0 && this.i >= question.decides) this.passed = true;
     this.draw();
     if (!quiet) this.options.onStep?.(this.i, this.branch);
   }

@@ -35,7 +35,7 @@ export interface Scene {
   /** headings of pictures that lie above each other, and of their columns of numbered boxes; layout `chain` */
   groups?: { id: string; title: string; sub?: string; columns?: [number, string][] }[];
   /** what each mark in the picture means that no words beside it say, at most four: shown small */
-  legend?: { mark: "memory" | "disk" | "in flight" | "received" | "given up"; text: string }[];
+  legend?: { mark: "memory" | "disk"; text: string }[];
   acts?: Act[];
   /** rules of learners that can be shown beside the right one */
   rules?: { id: string; name: string }[];
@@ -111,10 +111,6 @@ export interface Line {
   modulo?: number;
   /** least and greatest number that the whole run reaches, where known; keeps the axis still */
   range?: [number, number];
-  /** cells below this are empty: nothing was counted there. `range[0]` if absent */
-  base?: number;
-  /** numbers are written at multiples of this; chosen if absent */
-  tick?: number;
   ends: { id: string; name: string; role: Role;
     /** before the size of the band or window: "link-credit", "room for", "window" */
     word?: string }[];
@@ -342,8 +338,6 @@ export interface LineState {
   part?: [number, number | null, string] | null;
   /** bars: how far it is committed */
   commit?: number;
-  /** bars: text of a cell, by its index; the index if absent */
-  cells?: Record<string, string>;
   /** by rule: where the first end's band would lie by it; `differs`: in words, from the step at which
       the two rules part */
   rules?: Record<string, { at: number; limit: number; differs?: string | null }>;
@@ -378,9 +372,8 @@ export interface Question {
   options: (string | number)[];
   /** another number may be typed */
   free?: boolean;
-  /** place of the step that decides, and of the one at which the verdict is shown (`decides` if absent) */
+  /** place of the step that decides */
   decides: number;
-  shows?: number;
   /** ids of acts that may be done before the answer */
   acts?: string[];
   /** what was committed before: the stage opens with it */

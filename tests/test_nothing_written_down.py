@@ -122,7 +122,7 @@ def test_the_queue_s_pace_reaches_the_table_the_prediction_and_the_check():
     assert verdict.right is False
     assert "there is a smaller one" in verdict.text
 
-    fast, slower = (compare_rules(**given, n=200, preset=each) for each in ("spec", slow))
+    fast, slower = (compare_rules(**given, n=60, preset=each) for each in ("spec", slow))
     assert slower.rates["top-up-at-half"] < fast.rates["top-up-at-half"] / 3
     assert str(fast) != str(slower)
     reasons = [

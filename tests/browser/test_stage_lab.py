@@ -59,30 +59,6 @@ def test_keys_move_the_stage_and_not_the_notebook(lab_page):
     lab_page.assert_quiet()
 
 
-def test_the_lab_keeps_its_keys_wherever_in_the_stage_the_focus_is(lab_page):
-    """Ctrl+S saves, Shift+Enter goes on, and Escape with nothing open leads back."""
-    path = lab_page.root / "notebooks" / "lab_keys.ipynb"
-    path.write_text(notebook(RUN, ""), encoding="utf-8")
-    lab_page.open("lab_keys.ipynb")
-    lab_page.run_all()
-    page, cell = lab_page.page, lab_page.show_cell("cell-0")
-    mark = cell.locator(".wst [data-act=publish]").first
-    mark.wait_for()
-    saved = path.stat().st_mtime_ns
-    mark.focus()
-    page.keyboard.press("Control+s")
-    until(lambda: path.stat().st_mtime_ns != saved)
-    mark.focus()
-    page.keyboard.press("Escape")
-    assert cell.evaluate("node => node === document.activeElement")
-    mark.focus()
-    page.keyboard.press("Shift+Enter")
-    until(lambda: page.evaluate(STATE)[2] == 1)
-    lab_page.wait_idle()
-    assert cell.locator(".wst [data-branch='1']").count() == 0
-    lab_page.assert_quiet()
-
-
 def test_an_act_on_the_picture_is_a_branch_in_the_kernel(lab_page):
     """A message that is published on the picture is published in a run of the kernel's."""
     path = lab_page.root / "notebooks" / "stage.ipynb"

@@ -1454,6 +1454,7 @@ var Stage = class {
     this.asks();
     this.el.className = "wst";
     this.el.tabIndex = 0;
+    this.el.setAttribute("data-lm-suppress-shortcuts", "true");
     this.el.setAttribute("role", "region");
     this.name();
     this.theme();
@@ -2064,7 +2065,7 @@ var Stage = class {
     }, 0);
   }
   key(event) {
-    if (event.ctrlKey || event.metaKey || event.altKey || event.shiftKey && event.key === "Enter") return;
+    if (event.ctrlKey || event.metaKey || event.altKey) return;
     const target = event.target, { key } = event, take = () => {
       event.preventDefault();
       event.stopPropagation();
@@ -2145,8 +2146,7 @@ var Stage = class {
       this.fire(keyed.id, null, null);
       return;
     }
-    const opened = this.drag || this.helps || this.tab !== null || this.note || this.code || Object.keys(this.preview).length;
-    if (!acts[key] || key === "Escape" && !opened) return;
+    if (!acts[key]) return;
     take();
     acts[key]();
   }

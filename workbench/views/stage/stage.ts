@@ -95,6 +95,7 @@ export class Stage {
     this.asks();
     this.el.className = "wst";
     this.el.tabIndex = 0;
+    this.el.setAttribute("data-lm-suppress-shortcuts", "true");
     this.el.setAttribute("role", "region");
     this.name();
     this.theme();
@@ -556,7 +557,7 @@ export class Stage {
   }
 
   private key(event: KeyboardEvent): void {
-    if (event.ctrlKey || event.metaKey || event.altKey || (event.shiftKey && event.key === "Enter")) return;
+    if (event.ctrlKey || event.metaKey || event.altKey) return;
     const target = event.target as HTMLElement, { key } = event, take = () => { event.preventDefault(); event.stopPropagation(); };
     if (target.tagName === "TEXTAREA" && key !== "Escape") { event.stopPropagation(); return; }
     if (target.tagName === "SELECT" || target.tagName === "INPUT") {
@@ -585,8 +586,7 @@ export class Stage {
     };
     const keyed = this.scene.acts?.find((act) => act.key === key);
     if (keyed) { take(); this.fire(keyed.id, null, null); return; }
-    const opened = this.drag || this.helps || this.tab !== null || this.note || this.code || Object.keys(this.preview).length;
-    if (!acts[key] || (key === "Escape" && !opened)) return;
+    if (!acts[key]) return;
     take();
     acts[key]();
   }

@@ -180,6 +180,20 @@ def test_what_is_no_desk_is_a_mistake_in_the_cell(given):
 # -- answers on the page
 
 
+@pytest.mark.parametrize(
+    ("without", "words"),
+    [
+        ("brake", "a list of texts is wanted"),
+        (["nope"], "legal are columns of the answer: .*brake"),
+    ],
+)
+def test_a_column_that_cannot_be_left_out_is_told(no_java, without, words):
+    """Else what is to be named would stand on the page."""
+    trace = SimpleNamespace(name="shift", path=RECORDED)
+    with pytest.raises(PlainError, match=words):
+        SparkDesk().ask("stalls", trace, without=without)
+
+
 def test_a_table_has_ten_rows_and_says_how_many_more(no_java):
     """Of all stalls, not of those alone that came out of Spark.
 

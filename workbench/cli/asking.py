@@ -125,7 +125,6 @@ class Answer(Sequence[dict[str, Any]]):
 
 
 @takes
-@takes
 def ask_trace(
     trace: Place,
     question: str,

@@ -14,6 +14,7 @@ from typing import Any
 import ipywidgets as widgets
 
 from workbench.notebook import WrongValueError
+from workbench.trace.given import not_wanted
 from workbench.views.stills import Still
 
 from .progress import progress
@@ -143,9 +144,12 @@ class SparkDesk(Still, widgets.VBox):
             without: columns that the table on the page leaves out.
 
         Raises:
+            GivenError: the columns are no list of names.
             WrongValueError: there is no such question, or no such column.
             NotRecordedError: there is no Spark, and nothing is recorded.
         """
+        if isinstance(without, str):  # before Spark has worked for it
+            raise not_wanted(Sequence[str], without)
         if isinstance(question, str) and question not in QUESTIONS:
             listed = ", ".join(QUESTIONS)
             raise WrongValueError(say("desk.no-question", name=repr(question), listed=listed))
@@ -164,9 +168,8 @@ class SparkDesk(Still, widgets.VBox):
                     stalls = self.stalls(trace.path).count()
                 found = max(stalls, len(rows))
                 view.done(say("desk.answered", told=view.text, n=found, frames=trace.frames))
-        columns = list(rows[0]) if rows else without
-        if isinstance(without, str) or not set(without) <= set(columns):
-            listed = ", ".join(columns)
+        if rows and not set(without) <= rows[0].keys():
+            listed = ", ".join(rows[0])
             raise WrongValueError(say("desk.no-column", given=repr(without), listed=listed))
         more = max(0, stalls - len(rows))
         return Answer(question=name, rows=rows, path=trace.path, hidden=tuple(without), more=more)

@@ -230,8 +230,8 @@ class Story:
             answers = asked in self.memory.echo
             self.memory.echo.discard(asked)
         elif kind in CONTROL_KINDS:
-            about = link if kind in ("attach", "detach") else session
-            about = None if kind in CLOSING_KINDS else about
+            of_session = None if kind in CLOSING_KINDS else session
+            about = link if kind in ("attach", "detach") else of_session
             key: tuple[Any, ...] = (kind, row.connection, about)
             if kind == "protocol-header":
                 key = (*key, (row.frame or {}).get("protocol_id"))

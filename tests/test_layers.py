@@ -33,6 +33,7 @@ RUNNING = AMQP | {
 EVERYTHING = RUNNING | {
     "languages",
     "notebook",
+    "machine",
     "aside",
     "folds",
     "scenarios",
@@ -57,11 +58,12 @@ MAY_IMPORT: dict[str, set[str]] = {
     "broker": {"queues", "sim", "presets"},
     "frontends": AMQP | {"broker", "queues", "sim", "presets", "serial"},
     "peers": AMQP | {"sim"},
-    "net": AMQP | {"broker", "frontends", "sim", "presets", "trace", "notebook"},
+    "net": AMQP | {"broker", "frontends", "sim", "presets", "trace", "notebook", "machine"},
     "trace": AMQP | {"serial", "languages", "notebook", "aside"},
     "capture": AMQP | {"serial", "stream", "trace", "languages", "notebook", "aside"},
     "folds": {"serial", "trace", "languages", "notebook"},
     "notebook": set(),
+    "machine": set(),
     "aside": set(),
     "scenarios": RUNNING | {"languages", "notebook"},
     # what of trace and capture: FROM_TRACE and FROM_CAPTURE

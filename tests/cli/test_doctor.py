@@ -141,15 +141,5 @@ def test_a_java_that_does_not_start_is_told(monkeypatch, tmp_path):
 @pytest.mark.parametrize(("amount", "state"), [(2**31, doctor.NOTE), (2**33, doctor.OK)])
 def test_little_memory_is_told(monkeypatch, amount, state):
     """Binder gives 2 GB: enough without Spark."""
-    monkeypatch.setattr(doctor, "_memory_bytes", lambda: amount)
+    monkeypatch.setattr(doctor, "total_memory", lambda: amount)
     assert doctor.memory().state == state
-
-
-def test_a_container_s_limit_counts(monkeypatch, tmp_path):
-    """What the machine has does not help a process that may not use it."""
-    limit = tmp_path / "memory.max"
-    limit.write_text("1000000\n")
-    monkeypatch.setattr(doctor, "_CGROUP_LIMITS", (str(limit),))
-    assert doctor._memory_bytes() == 1_000_000
-    limit.write_text("max\n")
-    assert doctor._memory_bytes() != 1_000_000

@@ -9,7 +9,6 @@ from workbench import presets
 from workbench.amqp10.frame import Frame, encode_item
 from workbench.amqp10.performatives import Flow, Transfer
 from workbench.net import LiveBroker
-from workbench.net.machine import total_memory
 from workbench.queues import Message, QueueArguments
 
 MB = 1_000_000
@@ -116,24 +115,3 @@ def _begin_delivery(client, link, payload):
     )
     client.socket.sendall(encode_item(Frame(link.session.channel, frame, payload)))
     client.pump(lambda: True, strict=False)
-
-
-@pytest.mark.parametrize(
-    ("files", "expected"),
-    [
-        ({}, None),
-        ({"memory.max": "max\n"}, None),
-        ({"memory.max": "67108864\n"}, 67108864),
-        ({"memory/memory.limit_in_bytes": "134217728\n"}, 134217728),
-    ],
-)
-def test_a_container_s_limit_counts_where_it_is_below_the_machine_s_memory(
-    tmp_path, files, expected
-):
-    """Versions 1 and 2 of Linux's control groups."""
-    for name, text in files.items():
-        (tmp_path / name).parent.mkdir(exist_ok=True)
-        (tmp_path / name).write_text(text)
-    machine = total_memory(tmp_path / "none")
-    assert machine > 128 * 1024 * 1024
-    assert total_memory(tmp_path) == (expected or machine)

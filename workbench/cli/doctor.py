@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import contextlib
 import importlib.util
 import json
 import os
@@ -17,6 +16,7 @@ from pathlib import Path
 
 from workbench import __version__
 from workbench.analysis.java import CHOICE, JAVA_FROM, javas
+from workbench.machine import total_memory
 
 from .console import BAD_INPUT, DONE, CommandError, add_format
 from .lab import notebooks
@@ -39,7 +39,6 @@ PYTHONS = ((3, 11), (3, 13))
 NEEDED = ("jupyterlab", "ipywidgets", "anywidget", "bokeh", "jupyter_bokeh", "pyarrow")
 GIBIBYTE = 2**30
 LITTLE_MEMORY = 2 * GIBIBYTE
-_CGROUP_LIMITS = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,7 +197,7 @@ def java() -> Finding:
 
 def memory() -> Finding:
     """How much memory there is: the machine's, or less if a container limits it."""
-    total = _memory_bytes()
+    total = total_memory()
     if total is None:
         return Finding(OK, "memory", "cannot be told on this system")
     found = f"{total / GIBIBYTE:.1f} GiB"
@@ -206,18 +205,6 @@ def memory() -> Finding:
         advice = "enough without Spark; for the lessons with it set WORKBENCH_SPARK_MEMORY=512m"
         return Finding(NOTE, "memory", found, advice)
     return Finding(OK, "memory", found)
-
-
-def _memory_bytes() -> int | None:
-    amounts = []
-    with contextlib.suppress(AttributeError, ValueError, OSError):  # not there on Windows
-        amounts.append(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
-    for name in _CGROUP_LIMITS:
-        try:
-            amounts.append(int(Path(name).read_text(encoding="ascii")))
-        except (OSError, ValueError):
-            continue  # no such file, or `max`: no limit
-    return min(amounts, default=None)
 
 
 def tool(what: str, names: Iterable[str], purpose: str, advice: str) -> Finding:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import contextlib
 import signal
 import sys
 import time
@@ -57,8 +56,6 @@ Passwords are not in it.
 """
 
 AMQP_PORT, AMQPS_PORT = 5672, 5671
-FILES = 4_096
-"""That may be open at once: two for each client of a proxy, and some more."""
 LOOK_AGAIN_S = 0.1
 
 
@@ -136,7 +133,6 @@ def _start(arguments: argparse.Namespace) -> Any:
     if not 0 <= port <= 65535:
         raise CommandError(f"--port {port}: legal: 0 to 65535", WRONG_USAGE)
     _check_reach(arguments)
-    _raise_files()
     options: dict[str, Any] = {
         "host": arguments.host,
         "port": port,
@@ -241,15 +237,6 @@ def _written(broker: Any) -> str:
         lost = recording.overview()["rows"] - spool.written
         return f"; {lost:,} rows could not be written to {spool.folder}: {spool.problem}"
     return f"; {spool.written:,} rows in {spool.folder}"
-
-
-def _raise_files() -> None:
-    """Most systems begin with 1,024, and then nobody is told why no more clients are let in."""
-    with contextlib.suppress(ImportError, OSError, ValueError):  # Windows; or no more are allowed
-        import resource
-
-        soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-        resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, FILES), hard))
 
 
 def _stop(_number: int, _frame: Any) -> None:

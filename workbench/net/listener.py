@@ -10,6 +10,7 @@ from typing import Any
 from workbench import presets
 from workbench.broker import Broker
 from workbench.broker.memory import MemoryMonitor
+from workbench.machine import total_memory
 from workbench.presets import RABBITMQ, Preset
 
 from .client import Client
@@ -18,12 +19,14 @@ from .limits import Limits
 from .live_connection import LiveConnection
 from .live_connection_010 import LiveConnection010
 from .live_connection_091 import LiveConnection091
-from .machine import total_memory
 from .protocols import AMQP_0_9_1, AMQP_0_10, AMQP_1_0
 from .socket_server import MakeTap, SocketServer
 
 IDLE_MS = 60_000
 """Of a broker whose preset says nothing of it."""
+
+MEMORY = 1 << 30
+"""Taken where the system does not tell, as RabbitMQ does (`vm_memory_monitor.erl`)."""
 
 PROTOCOLS = {
     header: serve
@@ -79,7 +82,7 @@ class Listener(SocketServer):
         more: dict[str, Any] = {} if users is None else {"users": users, "anonymous": False}
         self.broker = Broker(self.clock, preset, self.tap, **more)
         mark = preset.memory_high_watermark
-        limit = int(mark if mark > 1 else mark * total_memory())
+        limit = int(mark if mark > 1 else mark * (total_memory() or MEMORY))
         self.memory = MemoryMonitor(self.broker, self._held_octets, limit, self.tap)
         self.memory.on_change = self._tell_memory
         self.broker.watch_paging(self._held_octets, limit)

@@ -20,6 +20,7 @@ from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
 from workbench import presets
+from workbench.machine import raise_open_files
 from workbench.presets import Preset
 from workbench.sim import WireError
 
@@ -240,6 +241,7 @@ class LiveServer(ServerHandle[ServerT]):
     ) -> None:
         super().__init__(recording)
         _check_reach(host, allow_remote, locked or tls is not None)
+        raise_open_files()
         self.host = host
         self.port = 0
         self._tls = tls is not None

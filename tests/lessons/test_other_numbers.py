@@ -141,3 +141,34 @@ def test_help_tells_the_arguments_of_a_question():
     """As for any function."""
     assert [*inspect.signature(lesson_01.predict.after_grant).parameters] == ["run", "link_credit"]
     assert lesson_01.predict.after_grant.__doc__
+
+
+@pytest.mark.parametrize(
+    ("ready", "link_credit", "ask", "reason"),
+    [
+        (0, 1, "The queue is empty", "nothing to send and nobody asked it to speak, so it sent no"),
+        (1, 1, "1 message is ready", "it sent 1 frame and holds link-credit 0"),
+        (5, 9, "5 messages are ready", "it sent 5 frames and holds link-credit 4"),
+    ],
+)
+def test_a_grant_to_a_queue_that_has_messages_is_not_told_of_as_to_an_empty_one(
+    ready, link_credit, ask, reason
+):
+    """Of what is not there a question says nothing."""
+    question = lesson_03.predict.silence.question(
+        run("credit", parameters={"messages": ready}), link_credit=link_credit
+    )
+    assert question.text.startswith(ask)
+    assert reason in str(compared(question))
+
+
+@pytest.mark.parametrize(
+    ("publish", "told"),
+    [(5, "nothing ever stopped"), (8, "the producer once"), (40, "the producer 6 times")],
+)
+def test_a_window_is_said_to_stop_a_producer_as_often_as_it_did(publish, told):
+    """A burst that fits into it meets nothing."""
+    question = lesson_09.predict.survives.question(
+        lesson_09.full(window=6, most=14), publish=publish, every_us=2_000
+    )
+    assert told in str(compared(question))

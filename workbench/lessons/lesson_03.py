@@ -189,12 +189,15 @@ def _larger_grant(form: int) -> dict[str, Any]:
 
 
 @lesson.asks
-def silence(run: Run, link_credit: int) -> Facts:
+def silence(run: Run, link_credit: int) -> Found:
     """What does an empty queue say to a grant?"""
+    yield {"ready": int(run.parameters["messages"] or 0)}
     branch = run.act(run.start_seq, "grant", link_credit=link_credit)
     flows = measure.frames(branch.rows, "flow", from_peer=BROKER, after=run.start_seq)
+    sent = measure.messages(branch.rows, after=run.start_seq)
     return facts(
-        len(flows) + measure.messages(branch.rows, after=run.start_seq),
+        len(flows) + sent,
+        case="sent" if sent else "silent",
         held=measure.credit(branch.rows, BROKER),
         wrong={"a request is answered": 1},
         beside=counted(

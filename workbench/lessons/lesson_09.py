@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from workbench.exercises import measure
@@ -85,12 +86,16 @@ def _exception(rows: Sequence[Row]) -> Row | None:
     return found[0] if found else None
 
 
-def _brake(played: Run) -> str:
-    """What holds the first producer, without a link, at the end of a run."""
+def _brakes(played: Run) -> Iterator[str]:
+    """What holds the first producer, without a link, after each row of a run."""
     braking = PublishingBraking(WIRE)
     for row in played.rows:
         braking.apply(row)
-    return braking.brake
+        yield braking.brake
+
+
+def _brake(played: Run) -> str:
+    return list(_brakes(played))[-1]
 
 
 def blocked(played: Run) -> bool:
@@ -269,14 +274,18 @@ def survives(run: Run, publish: int, every_us: int) -> Found:
         "most": run.parameters["most"],
     }
     branch = together(run, _take(publish, every_us), _put(publish))
-    assert window or fate(branch) != "through"
+    became = fate(branch)
+    assert window or became != "through"
+    stops = sum(of == brakes.QPID_WINDOW for of, _ in itertools.groupby(_brakes(branch)))
+    free = became == "through" and not stops
     return facts(
-        fate(branch),
-        case=fate(branch),
+        became,
+        case="free" if free else became,
         sent=_sent(branch.rows),
         top=max(_levels(branch.rows)),
+        stops=stops,
         wrong={
-            "faster is too fast": "ended",
+            **({} if free else {"faster is too fast": "ended"}),
             "watermarks hold every producer": "waits",
             "watermarks save every producer": "through",
         },

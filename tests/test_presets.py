@@ -304,3 +304,11 @@ def test_e22_the_batch_of_positions_grew_and_went() -> None:
         "rmq4.0": (4_096, 0.0),
         "rmq4.3": (0, 0.0),
     }
+
+
+def test_a_whole_number_may_be_given_with_a_point() -> None:
+    """The broker counts with it, and 170.0 is no credit on a wire."""
+    preset = presets.configured(presets.get("rmq4.3"), {"max_link_credit": 200.0})
+    assert (preset.publisher_credit, type(preset.publisher_credit)) == (200, int)
+    shared = presets.configured(preset, {"vm_memory_high_watermark": 0.6})
+    assert shared.memory_high_watermark == 0.6

@@ -1698,3 +1698,63 @@ def test_a_new_secret_is_taken() -> None:
     rig.rest()
     assert client.methods(ConnectionUpdateSecretOk) == [ConnectionUpdateSecretOk()]
     assert client.amqp.opened
+
+
+@pytest.mark.parametrize("steps", range(1, 8))
+@KINDS
+def test_a_get_whose_connection_goes_leaves_its_message_in_the_queue(arguments, steps):
+    """Whenever it goes: before the queue has come to it, or after."""
+    rig, _client, channel = ready(1, arguments=arguments, queue_enqueue_us=50, queue_deliver_us=50)
+    channel.send(BasicGet(queue="q"))
+    for _ in range(steps):
+        rig.clock.step()
+    rig.ends["c1"].lost()
+    rig.rest()
+    queue = rig.queue()
+    assert (queue.ready, queue.unsettled, queue.consumers()) == (1, 0, ())
+
+
+@pytest.mark.parametrize(
+    "last",
+    [
+        BasicAck(delivery_tag=2, multiple=True),
+        BasicNack(delivery_tag=2, multiple=True),
+        BasicReject(delivery_tag=2),
+        BasicRecover(requeue=True),
+    ],
+    ids=lambda method: method.NAME,
+)
+def test_what_a_cancelled_consumer_of_a_stream_holds_it_may_settle(last):
+    """As of every other queue: it gets nothing more, and keeps what it has."""
+    rig, client, channel = ready(2, arguments=STREAM)
+    do(rig, channel, BasicQos(prefetch_count=9))
+    consume(rig, channel, arguments={"x-stream-offset": "first"})
+    do(rig, channel, BasicCancel(consumer_tag="t"))
+    assert (rig.queue().unsettled, rig.queue().consumers()) == (2, ())
+    do(rig, channel, BasicAck(delivery_tag=1))
+    assert rig.queue().unsettled == 1
+    do(rig, channel, last)
+    assert not client.methods(ChannelClose, ConnectionClose)
+    assert rig.queue().unsettled == 0
+
+
+@EVERY_RABBIT
+def test_a_channel_that_its_client_has_closed_is_forgotten(preset):
+    """Whether its number is used again or not: a client may use 65,535."""
+    rig = Rig091(preset)
+    client, first = rig.channel()
+    others = [client.amqp.open_channel() for _ in range(3)]
+    rig.rest()
+    for channel in others:
+        channel.close()
+    rig.rest()
+    shown = {name.partition(".")[0] for name in rig.ends["c1"].overview() if "channel_" in name}
+    assert shown == {f"channel_{first.number}"}
+
+
+def test_an_exchange_of_other_terms_is_told_of_whatever_its_name():
+    """The kind of an error is not read out of its text."""
+    rig, client, channel = ready()
+    name = "no exchange type"
+    do(rig, channel, *(ExchangeDeclare(exchange=name, durable=kept) for kept in (True, False)))
+    assert "inequivalent arg 'durable'" in refusal(client)[2]

@@ -9,10 +9,12 @@ from dataclasses import replace
 
 import pytest
 
-from tests.broker.rig import SPEC, Rig, consuming, rabbit
+from tests.broker.rig import RMQ40, SPEC, Rig, consuming, every_preset, rabbit
 from tests.broker.talk import Talk
+from tests.growth import steps
 from workbench.amqp10.errors import ErrorCondition
 from workbench.amqp10.events import DeliveryReceived, LinkAttached, LinkDetached
+from workbench.amqp10.frame import Frame
 from workbench.amqp10.messaging import (
     Accepted,
     AmqpValue,
@@ -25,8 +27,18 @@ from workbench.amqp10.messaging import (
     decode_message,
     encode_message,
 )
-from workbench.amqp10.performatives import Attach, Detach, Flow, SenderSettleMode
+from workbench.amqp10.performatives import (
+    Attach,
+    Begin,
+    Detach,
+    Disposition,
+    Flow,
+    Role,
+    SenderSettleMode,
+)
+from workbench.amqp10.values import MapPairs, Symbol
 from workbench.frontends import message_of
+from workbench.frontends.keeping import keeps
 
 LINKS = {
     "an address may name the queue plainly or under /queues": """
@@ -304,3 +316,68 @@ def test_rabbitmq_lets_two_links_of_one_name_stand_by_their_handles(preset) -> N
     assert client.frames(Detach) == []
     assert payloads(client) == [b"m0", b"m1"]
     assert [len(link.unsettled) for link in (first, second)] == [1, 1]
+
+
+def test_a_flow_lets_a_queue_look_once_however_many_consumers_are_there():
+    """Each look goes over all consumers: once for each of them would be a square for every flow."""
+
+    def grants(count: int) -> int:
+        rig = Rig(SPEC, 0)
+        rig.broker.declare("q")
+        _client, session = rig.raw()
+        links = [rig.receiver(session, name=f"r{number}") for number in range(count)]
+
+        def grant(_: object) -> None:
+            links[0].grant(1)
+            rig.rest()
+
+        return steps(grant, None)
+
+    some = grants(20)
+    assert grants(40) < 3 * some
+
+
+@every_preset
+def test_annotations_that_a_dict_cannot_hold_apart_come_with_an_outcome(preset):
+    """A symbol and a string of the same letters are two keys of one map."""
+    rig = Rig(preset, 0)
+    rig.fill("q", 1)
+    client, session = rig.raw()
+    rig.receiver(session).grant(1)
+    rig.rest()
+    two = MapPairs(((Symbol("x-a"), 1), ("x-a", 2)))
+    outcome = Modified(message_annotations=two)
+    told = Disposition(role=Role.RECEIVER, first=0, last=0, settled=True, state=outcome)
+    client.wire.send(client, Frame(session.channel, told))
+    rig.rest()
+    assert client.amqp.can_emit()
+    assert rig.queue().unsettled == 0
+
+
+@pytest.mark.parametrize("steps_before", range(1, 6))
+def test_a_session_whose_connection_is_lost_before_its_turn_is_not_begun(steps_before):
+    """What is taken in has a turn of its own, and the transport may be gone by then."""
+    rig = Rig(replace(RMQ40, reader_us=2, session_us=7), 0)
+    client, _ = rig.raw()
+    begin = Begin(next_outgoing_id=0, incoming_window=100, outgoing_window=100)
+    client.wire.send(client, Frame(1, begin))
+    for _ in range(steps_before):
+        rig.clock.step()
+    end = rig.broker.connections["c1"]
+    end.lost()
+    rig.rest()
+    assert not end.overview()["sessions"]
+
+
+def test_what_is_kept_of_a_client_s_words_is_short():
+    """Nothing counts it, and a header may be as long as a message."""
+    made = []
+
+    @keeps
+    def length(octets: bytes) -> int:
+        made.append(octets)
+        return len(octets)
+
+    for octets in (b"short", b"long" * 100):
+        assert [length(octets), length(octets)] == [len(octets)] * 2
+    assert made == [b"short", b"long" * 100, b"long" * 100]

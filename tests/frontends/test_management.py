@@ -399,3 +399,17 @@ def test_arguments_that_came_over_amqp_0_9_1_are_told_in_types_of_1_0(node):
     _, queue = node.ask("GET", "/queues/old")
     _, (binding,) = node.ask("GET", "/bindings?src=amq.headers&dstq=old&key=")
     assert queue["arguments"] == binding["arguments"] == told
+
+
+def test_arguments_that_an_answer_cannot_hold_are_told_of(node):
+    """An answer nests them one deeper than the request that brought them."""
+    node.ask("PUT", "/queues/q", {})
+    node.ask("PUT", "/exchanges/x", {})
+    value = "x"
+    for _ in range(30):
+        value = {"a": value}
+    binding = {"source": "x", "destination_queue": "q", "binding_key": "k"}
+    assert node.ask("POST", "/bindings", {**binding, "arguments": {"z": value}})[0] == 204
+    status, text = node.ask("GET", "/bindings?src=x&dstq=q&key=k")
+    assert status == 400
+    assert "nested deeper than 32" in text

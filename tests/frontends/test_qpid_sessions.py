@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from tests.growth import steps
 from workbench import presets
 from workbench.amqp010 import commands as c
 from workbench.amqp010.controls import SessionAttach
@@ -23,6 +24,7 @@ from workbench.amqp010.structs import (
 )
 from workbench.amqp010.values import SequenceSet
 from workbench.broker import Broker
+from workbench.queues import Message
 from workbench.sim import VirtualClock
 
 from .qpid_client import Client
@@ -500,3 +502,29 @@ def test_an_exception_names_the_last_command_and_no_method_of_a_message(client):
     said = [getattr(item, "content", None) for item in client.frames]
     (told,) = [one for one in said if isinstance(one, c.ExecutionException)]
     assert (told.class_code, told.command_code, told.command_id) == (0, 0, 1)
+
+
+def test_messages_accepted_one_by_one_take_time_by_their_number(broker):
+    """Each word names a number, and is not looked for among all that is held."""
+
+    def accepting(count: int) -> int:
+        client = Client(broker)
+        name = f"q{count}"
+        client.do(c.QueueDeclare(name))
+        broker.queues[name].fill([Message(payload=b"m")] * count)
+        client.subscribe(name, MESSAGE=0xFFFFFFFF, BYTE=0xFFFFFFFF)
+        (host,) = client.end.sessions.values()
+        (subscriber,) = host.subscribers.values()
+        assert len(subscriber.held) == count
+
+        def accept(numbers: list[int]) -> None:
+            for number in numbers:
+                client.session.send(c.MessageAccept(SequenceSet(((number, number),))))
+                client.rest()
+
+        taken = steps(accept, list(subscriber.held))
+        assert not subscriber.held
+        return taken
+
+    some = accepting(60)
+    assert accepting(120) < 2.5 * some

@@ -156,8 +156,7 @@ def encode_list_body(count: int, body: bytes) -> bytes:
 
 
 def _flatten(value: MapValue) -> Iterable[object]:
-    pairs = value.pairs if isinstance(value, MapPairs) else value.items()
-    return [part for pair in pairs for part in pair]
+    return [part for pair in value.items() for part in pair]
 
 
 def _list(value: list[object], depth: int) -> bytes:

@@ -85,8 +85,8 @@ def _compound_text(value: object) -> str:
     if isinstance(value, list | tuple):
         return f"[{_joined(map(value_text, value))}]"
     if isinstance(value, dict | MapPairs):
-        pairs = value.pairs if isinstance(value, MapPairs) else value.items()
-        return f"{{{_joined(f'{value_text(k)}: {value_text(v)}' for k, v in pairs)}}}"
+        texts = (f"{value_text(key)}: {value_text(item)}" for key, item in value.items())
+        return f"{{{_joined(texts)}}}"
     return _cut(repr(value))
 
 

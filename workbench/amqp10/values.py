@@ -237,6 +237,10 @@ class MapPairs:
 
     pairs: tuple[tuple[object, object], ...] = ()
 
+    def items(self) -> tuple[tuple[object, object], ...]:
+        """Its pairs, as a `dict` gives them."""
+        return self.pairs
+
 
 MapValue: TypeAlias = dict[object, object] | MapPairs
 """A map, whichever way Python can hold it."""

@@ -10,7 +10,6 @@ goes out the first time, so that most go out without a copy.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import lru_cache
 from typing import NamedTuple
 
 from msgspec.structs import replace
@@ -22,13 +21,14 @@ from workbench.queues import Death, Stored
 from workbench.queues.arguments import QUORUM, STREAM
 from workbench.queues.limits import US_PER_MS
 
+from .keeping import keeps
+
 EXCHANGE, ROUTING_KEY = Symbol("x-exchange"), Symbol("x-routing-key")
 ACQUIRED_COUNT, DELIVERY_COUNT = Symbol("x-acquired-count"), Symbol("x-delivery-count")
 HEADER, DELIVERY_ANNOTATIONS, MESSAGE_ANNOTATIONS = 0x70, 0x71, 0x72
 FRONT = (HEADER, DELIVERY_ANNOTATIONS, MESSAGE_ANNOTATIONS)
 BARE_DESCRIPTOR = b"\x00\x53"
 EMPTY_LIST, SMALL, LARGE = 0x45, (0xC0, 0xC1), (0xD0, 0xD1)
-KEPT = 1_024
 
 
 class Front(NamedTuple):
@@ -88,7 +88,7 @@ def routed(
             front.annotations, {ROUTING_KEY: routing_key, EXCHANGE: exchange}
         )
     else:
-        annotations = _route(exchange, routing_key)
+        annotations = _route(routing_key, exchange)
     try:
         return _header(front.header, True, 0, durable, False) + annotations + payload[front.size :]
     except DecodeError:
@@ -220,7 +220,7 @@ def plain(annotations: object) -> dict[object, object]:
     An integer of any size comes back as a long, a symbol as a string
     (`rabbit_amqp_session.erl:unwrap_simple_type`, `mc_util.erl:infer_type`).
     """
-    pairs = annotations.items() if isinstance(annotations, Mapping) else ()
+    pairs = annotations.items() if isinstance(annotations, Mapping | MapPairs) else ()
     kept: dict[object, object] = {}
     for name, value in pairs:
         if isinstance(value, int) and not isinstance(value, bool):
@@ -270,13 +270,13 @@ def _next(payload: bytes, place: int) -> tuple[int | None, int]:
     return section.DESCRIPTOR, end
 
 
-@lru_cache(maxsize=KEPT)
-def _route(exchange: str, routing_key: str) -> bytes:
+@keeps
+def _route(routing_key: str, exchange: str) -> bytes:
     """The annotations of a message without its own, the same for all messages of a route."""
     return with_annotations(b"", {ROUTING_KEY: routing_key, EXCHANGE: exchange})
 
 
-@lru_cache(maxsize=KEPT)
+@keeps
 def _header(came: bytes, first: bool, failed: int, durable: bool, says_durable: bool) -> bytes:
     """The header to send for one that came.
 

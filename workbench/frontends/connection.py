@@ -199,7 +199,7 @@ class BrokerConnection:
 
     def _handle(self, event: Event) -> None:
         match event:
-            case SessionBegun(session=session, by_peer=True):
+            case SessionBegun(session=session, by_peer=True) if self.amqp.can_emit():
                 self._begun_with[session] = self._broker.preset
                 self._windows.begin(
                     session,
@@ -396,8 +396,7 @@ class BrokerConnection:
         told = host if isinstance(host, OutgoingLink | Responses) else None
         self._policy.flow(event, told)
         # Any flow may have opened the session's window, for every consumer on the session.
-        for other in list(self._consumers.get(event.session, {}).values()):
-            other.queue.kick()
+        _kick(self._consumers.get(event.session, {}).values())
 
     def _updated(self, event: DeliveriesUpdated) -> None:
         fault = self._policy.fault_of(event)
@@ -531,9 +530,7 @@ class BrokerConnection:
     def kick(self) -> None:
         """Transport or writer take messages again: let the sessions send, and the queues look."""
         self._policy.pump()
-        for host in list(self.hosts.values()):
-            if isinstance(host, OutgoingLink):
-                host.queue.kick()
+        _kick(host for host in self.hosts.values() if isinstance(host, OutgoingLink))
 
     def undecodable(self, error: DecodeError) -> None:
         """Octets came that are no AMQP 1.0: close with the condition that names it [2.4.3]."""
@@ -564,3 +561,9 @@ class BrokerConnection:
             for name, value in host.overview().items():
                 picture[f"{host.link.name}.{name}"] = value
         return picture
+
+
+def _kick(consumers: Iterable[OutgoingLink]) -> None:
+    """Let their queues look whether somebody takes a message, each once."""
+    for queue in dict.fromkeys(one.queue for one in consumers):
+        queue.kick()

@@ -11,7 +11,6 @@ same values.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -118,12 +117,10 @@ def read_filters(source: object, queue_type: str, preset: Preset) -> Filters:
     given = source.filter if isinstance(source, Source) else None
     if given is None or (preset.conduct != RABBITMQ and queue_type != STREAM):
         return NO_FILTERS
-    pairs: Iterable[tuple[object, object]]
-    pairs = given.pairs if isinstance(given, MapPairs) else given.items()
     kept: dict[object, object] = {}
     read: dict[str, Any] = {}
     properties: dict[str, PropertyFilter] = {}
-    for name, value in reversed(tuple(pairs)):
+    for name, value in reversed(tuple(given.items())):
         plain = not isinstance(value, Described)
         if plain and preset.filter_set_bug and name in STREAM_FILTERS:
             value = Described(name, value)

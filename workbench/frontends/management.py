@@ -17,7 +17,7 @@ from operator import itemgetter
 from typing import Any
 from urllib.parse import parse_qsl, quote, unquote, urlsplit
 
-from workbench.amqp10.errors import DecodeError
+from workbench.amqp10.errors import DecodeError, LocalProtocolError
 from workbench.amqp10.messaging import (
     AmqpValue,
     ApplicationProperties,
@@ -109,7 +109,12 @@ class Management:
                 ApplicationProperties({"http:response": "1.1"}),
                 AmqpValue(response.body),
             ]
-            respond(encode_message(answer))
+            try:
+                octets = encode_message(answer)
+            except LocalProtocolError as error:  # arguments that an answer nests one deeper
+                tell(Response(BAD_REQUEST, f"the answer cannot be sent: {error}"))
+            else:
+                respond(octets)
 
         try:
             response = self.handle(str(properties.subject), str(properties.to), body)
@@ -429,9 +434,7 @@ def _fields(body: Any, what: str, legal: Fields) -> dict[str, Any]:
 
 
 def _items(value: Any) -> list[tuple[Any, Any]]:
-    if isinstance(value, MapPairs):
-        return list(value.pairs)
-    if not isinstance(value, Mapping):
+    if not isinstance(value, Mapping | MapPairs):
         raise UnexpectedRequestError(f"a map is wanted, not {value_text(value)}")
     return list(value.items())
 

@@ -133,9 +133,7 @@ def _behind(data: bytes, start: int, end: int) -> int:
 
 
 def _keys(value: object) -> list[object]:
-    if isinstance(value, MapPairs):
-        return [key for key, _ in value.pairs]
-    return list(value) if isinstance(value, dict) else []
+    return [key for key, _ in value.items()] if isinstance(value, dict | MapPairs) else []
 
 
 def _is_free(key: object) -> bool:

@@ -171,7 +171,7 @@ class OutgoingLink:
                     message_ids=messages,
                     delivery_failed=bool(state.delivery_failed),
                     undeliverable_here=bool(state.undeliverable_here),
-                    annotations=dict(state.message_annotations or {}),
+                    annotations=_annotations(state),
                 )
             case _:
                 # Settled without an outcome: the source's default-outcome, released [3.5.3].
@@ -248,3 +248,10 @@ class OutgoingLink:
     def overview(self) -> dict[str, int | bool | str]:
         """Flat picture: the link's own, and whom it serves."""
         return {**self.link.overview(), "queue": self.queue.name, "held": len(self._messages)}
+
+
+def _annotations(state: Modified) -> dict[object, object]:
+    """What is to be merged into the message, less what can name no annotation [3.2.10]."""
+    given = state.message_annotations
+    pairs = () if given is None else given.items()
+    return {name: value for name, value in pairs if isinstance(name, str | int)}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import lru_cache
 from typing import Any
 
 from msgspec.structs import replace
@@ -21,12 +20,12 @@ from workbench.amqp10.messaging import (
 from workbench.queues import Message, Stored
 
 from .annotations import as_published
+from .keeping import keeps
 
 HEADER_BEGINS = b"\x00\x53\x70"
 NO_HEADER = Header()
 SHORT_LIST, LONG_LIST = 0xC0, 0xD0  # format codes; a size comes after them
 SHORTEST = 5
-KEPT = 1_024
 
 
 class Amqp10Message(Message, frozen=True, gc=False, kw_only=True):
@@ -80,7 +79,7 @@ def _header_in(payload: bytes, message_format: int) -> Header:
     return _header(payload[:4])
 
 
-@lru_cache(maxsize=KEPT)
+@keeps
 def _header(octets: bytes) -> Header:
     try:
         header, _ = decode_section(octets)

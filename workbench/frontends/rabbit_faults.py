@@ -91,7 +91,8 @@ def fault_of_outcome(event: DeliveriesUpdated) -> ProtocolViolation | None:
             " modified",
         )
     annotations = state.message_annotations if isinstance(state, Modified) else None
-    reserved = [key for key in annotations or () if not str(key).startswith("x-")]
+    given = () if annotations is None else annotations.items()
+    reserved = [key for key, _ in given if not str(key).startswith("x-")]
     if reserved:
         return session.violated(
             ErrorCondition.INTERNAL_ERROR,

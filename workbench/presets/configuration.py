@@ -205,7 +205,8 @@ def configured(preset: Preset, settings: Mapping[str, float]) -> Preset:
             raise ValueError(
                 f"{name} is {value!r}; legal: {setting.least} to {setting.most} {setting.unit}"
             )
-        changes.update(setting.changes(value, preset))
+        whole = value if isinstance(value, int) or not value.is_integer() else int(value)
+        changes.update(setting.changes(whole, preset))
     return replace(preset, **changes)  # type: ignore[arg-type]
 
 

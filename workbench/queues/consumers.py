@@ -164,8 +164,13 @@ class Consumers:
         return consumer
 
     @property
+    def unsettled(self) -> int:
+        """Messages that are not settled."""
+        return sum(len(one.unsettled) for one in (*self._all.values(), *self._cancelled.values()))
+
+    @property
     def octets(self) -> int:
-        """Sizes of the messages that are not settled, added up."""
+        """Their sizes, added up."""
         return sum(one.octets for one in (*self._all.values(), *self._cancelled.values()))
 
     def cancel(self, name: str) -> None:

@@ -97,7 +97,7 @@ class StreamQueue:
     @property
     def unsettled(self) -> int:
         """Messages that consumers have not settled; all of them are in the log, or were."""
-        return sum(len(consumer.unsettled) for consumer in self._consumers)
+        return self._consumers.unsettled
 
     @property
     def octets(self) -> int:
@@ -204,8 +204,12 @@ class StreamQueue:
                 return self._settle(command)
             case Checkout():
                 return self._checkout(command, meta.t_us)
-            case Cancel() | DetachConsumer():
-                return self._detach(command)
+            case Cancel():
+                self._consumers.cancel(command.consumer)
+                return self._gone(command.consumer)
+            case DetachConsumer():
+                self._consumers.detach(command.consumer)
+                return self._gone(command.consumer)
             case Purge():
                 raise QueueError(
                     f"{self.name} is a stream and cannot be purged; legal: let x-max-age or"
@@ -326,13 +330,13 @@ class StreamQueue:
         for number in command.message_ids:
             del consumer.unsettled[number]
         consumer.count_settled(count)
+        self._consumers.settled(consumer)
         return Count(count=count), []
 
-    def _detach(self, command: Cancel | DetachConsumer) -> tuple[Reply, list[Effect]]:
-        """The consumer is gone; there is nothing to give back."""
-        self._consumers.detach(command.consumer)
-        del self._place[command.consumer], self._had[command.consumer]
-        self._selections.pop(command.consumer, None)
+    def _gone(self, name: str) -> tuple[Reply, list[Effect]]:
+        """A consumer reads no further; there is nothing to give back."""
+        for kept in (self._place, self._had, self._selections):
+            kept.pop(name, None)
         return Count(count=0), []
 
     def _credited(self, consumer: Consumer) -> CreditReply:

@@ -10,7 +10,7 @@ destination "", and to go on when no queue holds it any more.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -217,8 +217,8 @@ class QpidSession:
 
     def kick(self) -> None:
         """The transport takes messages again."""
-        for one in self.subscribers.values():
-            one.queue.kick()
+        for queue in dict.fromkeys(one.queue for one in self.subscribers.values()):
+            queue.kick()
 
     def leave(self) -> None:
         """The session is over: every message that it holds goes back."""
@@ -334,13 +334,9 @@ class QpidSession:
         ]
         found = []
         for one in [*self.subscribers.values(), *self._leaving]:
-            numbers = [
-                number
-                for number in one.held
-                if any(first <= number <= last for first, last in ranges)
-            ]
+            numbers = {number for first, last in ranges for number in _among(one.held, first, last)}
             if numbers:
-                found.append((one, numbers))
+                found.append((one, sorted(numbers)))
         return found
 
     # -- queues ---------------------------------------------------------------------------------
@@ -512,3 +508,10 @@ class QpidSession:
             key_not_matched=bool(key) and not any(one[1] for one in matches),
             args_not_matched=bool(wanted) and not any(one[2] for one in matches),
         )
+
+
+def _among(held: Mapping[int, int], first: int, last: int) -> Iterable[int]:
+    """What of a range is held, in time by the smaller of both: a peer may name any range."""
+    if last - first < len(held):
+        return (number for number in range(first, last + 1) if number in held)
+    return (number for number in held if first <= number <= last)

@@ -105,6 +105,12 @@ class Owner(Protocol):
     def delivering(self, channel: Channel, queue: str) -> None:
         """What is sent next is a delivery of this queue."""
 
+    def channel_closed(self, channel: Channel, event: MethodReceived) -> None:
+        """A channel that the client closes has worked off what was there: answer."""
+
+    def forget(self, channel: Channel) -> None:
+        """A channel is closed at both ends."""
+
     def violated(self, event: ProtocolViolation) -> None:
         """A rule of the connection is broken: it ends, with all its channels."""
 
@@ -190,6 +196,7 @@ class ChannelProcess:
         self._replies: QueueProcess | None = None  # where replies to what it publishes come
         self._leaving: dict[str, QueueConsumer] = {}  # cancelled, and not answered yet; by name
         self._called: tuple[QueueProcess, Task] | None = None  # whose answer it waits for
+        self._getting: Getter | None = None  # for what it waits then, if for a message
         self._unacked: dict[int, Entry] = {}
         self._counted = 0  # of them, against the shared prefetch
         self._confirms = Confirms(self._send, broker.soon)
@@ -216,7 +223,7 @@ class ChannelProcess:
     def method_came(self, event: MethodReceived) -> None:
         """The reader has read another method: that costs nothing."""
         if isinstance(event.method, ChannelClose):
-            self.finish(partial(self._channel.connection.answer, event))
+            self.finish(partial(self._owner.channel_closed, self._channel, event))
         elif isinstance(event.method, ChannelOpen):
             self.post(partial(self._open, event))
         elif event.pending:
@@ -693,7 +700,7 @@ class ChannelProcess:
             )
         self._gets += 1
         name = f"{self.name}/get/{self._gets}"
-        getter = Getter(self, name, "", queue, no_ack=method.no_ack)
+        getter = self._getting = Getter(self, name, "", queue, no_ack=method.no_ack)
         self._reached[queue] = None
         self._call(queue, partial(self._got, method, getter))
         queue.attach(name, getter, mode=Credited(), settled=method.no_ack, via=self.process)
@@ -709,6 +716,7 @@ class ChannelProcess:
         self._go_on()
 
     def _got(self, method: BasicGet, getter: Getter) -> None:
+        self._getting = None
         got, queue = getter.got, getter.queue
         if not self._channel.can_send:
             return
@@ -887,6 +895,8 @@ class ChannelProcess:
         every = (*self._consumers.values(), *self._leaving.values())
         live = {consumer.name: consumer.queue for consumer in every}
         owners = live | {entry.consumer: entry.queue for entry in held}
+        if self._getting is not None:
+            owners[self._getting.name] = self._getting.queue
         for name, queue in owners.items():
             if not self._is_there(queue):
                 continue
@@ -901,7 +911,7 @@ class ChannelProcess:
         if told is not None:
             told()
         elif self._left:
-            del self._ending[:1]
+            self._ending[0] = partial(self._owner.forget, self._channel)
         for done in self._ending:
             done()
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import islice
 
 from workbench.amqp091.methods import BasicAck, BasicNack, Method
 from workbench.broker import Outcome, Refused
@@ -57,7 +58,7 @@ class Confirms:
         self, numbers: list[int], others: list[int], method: type[BasicAck | BasicNack]
     ) -> None:
         """Up to the first that is open, or among the others, in one method."""
-        still = min([*self._unconfirmed, *others], default=None)
+        still = min([*islice(self._unconfirmed, 1), *others[:1]], default=None)  # both ascend
         below = [number for number in numbers if still is None or number < still]
         if below:
             self._send(method(delivery_tag=below[-1], multiple=True))

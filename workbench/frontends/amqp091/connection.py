@@ -34,6 +34,7 @@ from workbench.amqp091.methods import (
 )
 from workbench.amqp091.scope import ItemScope
 from workbench.amqp091.settings import CLIENT_CAPABILITIES, ConnectionSettings
+from workbench.amqp091.states import ChannelState
 from workbench.amqp091.values import read_table
 from workbench.broker import Broker, QueueProcess
 from workbench.broker.hops import Hops
@@ -214,7 +215,7 @@ class BrokerConnection091:
                     elif channel.closing:
                         self._channel(channel).left()
                     else:
-                        self._forget(channel)
+                        self.forget(channel)
                 case ProtocolViolation(channel=Channel() as channel):
                     self._channel(channel).violated(event)
                 case MethodReceived(method=ConnectionStartOk() as method):
@@ -233,26 +234,29 @@ class BrokerConnection091:
             if self.amqp.ended:
                 self._end()
 
-    def _gone(self, channel: Channel) -> None:
-        """A channel whose number another has by now has worked off what was there."""
-        self._channels.pop(channel, None)
-
     def _channel(self, channel: Channel) -> ChannelProcess:
         process = self._channels.get(channel)
         if process is None:
             old = self._numbers.get(channel.number)
             if old is not None:  # closed, or about to be
-                self._channels[old].finish(partial(self._gone, old))
+                self._channels[old].finish(partial(self.forget, old))
             process = self._channels[channel] = ChannelProcess(self, self._broker, channel)
             self._numbers[channel.number] = channel
         return process
 
-    def _forget(self, channel: Channel) -> None:
+    def channel_closed(self, channel: Channel, event: MethodReceived) -> None:
+        """A channel that the client closes has worked off what was there: answer."""
+        self.amqp.answer(event)
+        if channel.state is ChannelState.CLOSED:  # else the broker's own close waits for its answer
+            self.forget(channel)
+
+    def forget(self, channel: Channel) -> None:
         """A channel is closed at both ends."""
         process = self._channels.pop(channel, None)
         if process is not None:
-            del self._numbers[channel.number]
             process.end()
+            if self._numbers[channel.number] is channel:
+                del self._numbers[channel.number]
 
     def _login(self, event: MethodReceived, method: ConnectionStartOk) -> None:
         user, password = _credentials(method)

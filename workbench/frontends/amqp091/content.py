@@ -246,7 +246,7 @@ def _from_amqp10(payload: bytes) -> tuple[Properties, bytes]:
 
 
 def _pairs(value: object) -> Iterator[tuple[str, Any]]:
-    items = value.pairs if isinstance(value, MapPairs) else dict(value or {}).items()  # type: ignore[call-overload]
+    items = value.items() if isinstance(value, dict | MapPairs) else ()
     return ((str(name), one) for name, one in items if isinstance(name, str))
 
 

@@ -31,7 +31,7 @@ from workbench.amqp091.methods import (
     QueueUnbindOk,
 )
 from workbench.broker import QueueProcess, VirtualHost
-from workbench.broker.routing import Binding, RoutingError, not_default
+from workbench.broker.routing import TYPES, Binding, RoutingError, not_default
 from workbench.broker.virtual_host import (
     QueueConflictError,
     QueueLockedError,
@@ -255,20 +255,16 @@ class Declarations:
             if name not in routing.exchanges:
                 raise no_exchange(name)
         else:
-            try:
-                routing.declare(
-                    name,
-                    method.type,
-                    durable=method.durable,
-                    auto_delete=method.auto_delete,
-                    internal=method.internal,
-                    arguments=method.arguments,
-                )
-            except RoutingError as error:
-                if "no exchange type" in str(error):
-                    text = f"unknown exchange type '{method.type}'"
-                    raise RefusedError(self._unknown_type, text) from None
-                raise
+            if method.type not in TYPES:
+                raise RefusedError(self._unknown_type, f"unknown exchange type '{method.type}'")
+            routing.declare(
+                name,
+                method.type,
+                durable=method.durable,
+                auto_delete=method.auto_delete,
+                internal=method.internal,
+                arguments=method.arguments,
+            )
         reply(ExchangeDeclareOk())
 
     def _delete_exchange(self, method: ExchangeDelete, reply: Reply) -> None:

@@ -30,6 +30,7 @@ from workbench.exercises.spark_shows import (
     rate_over_time,
 )
 from workbench.exercises.spark_traces import (
+    LessonTrace,
     big_trace,
     cannot_tell,
     captured_rows,
@@ -46,6 +47,7 @@ from workbench.trace.schema import SENT
 
 SETTLED_BY = "rmq43_h_sac_handover"
 """A capture in which every transfer is answered."""
+SHIFT = LessonTrace(name="shift", path=RECORDED, table=None, rows=0, frames=0)
 LINK = ("run", "connection", "session", "link", "link_sender", "attach_no")
 
 
@@ -152,7 +154,7 @@ def test_without_java_the_desk_says_so_and_answers_from_the_record(no_java):
     assert desk.session() is None
     assert "recorded answers" in repr(desk)
     assert "WORKBENCH_JAVA=none" in repr(desk)
-    trace = SimpleNamespace(name="shift", path=RECORDED)
+    trace = SHIFT
     answer = desk.ask("brakes", trace)
     assert answer.rows == recorded("shift", "brakes")
     with pytest.raises(NotRecordedError, match="Spark needs Java"):
@@ -189,7 +191,7 @@ def test_what_is_no_desk_is_a_mistake_in_the_cell(given):
 )
 def test_a_column_that_cannot_be_left_out_is_told(no_java, without, words):
     """Else what is to be named would stand on the page."""
-    trace = SimpleNamespace(name="shift", path=RECORDED)
+    trace = SHIFT
     with pytest.raises(PlainError, match=words):
         SparkDesk().ask("stalls", trace, without=without)
 
@@ -200,7 +202,7 @@ def test_a_table_has_ten_rows_and_says_how_many_more(no_java):
     Numbers for `open`, units in the head, and no brake where it is to be named.
     """
     desk = SparkDesk()
-    stalls = desk.ask("stalls", SimpleNamespace(name="shift", path=RECORDED), without=["brake"])
+    stalls = desk.ask("stalls", SHIFT, without=["brake"])
     page = str(stalls).splitlines()
     assert "brake" not in page[0]
     assert page[1].startswith("1 ")
@@ -218,7 +220,7 @@ def test_the_rows_that_are_told_are_all_that_there_are(no_java, monkeypatch):
     monkeypatch.setattr(desk, "session", object)
     monkeypatch.setattr(desk, "rows", lambda question, *_: recorded("shift", question))
     monkeypatch.setattr(desk, "stalls", lambda _path: SimpleNamespace(count=lambda: 632))
-    trace = SimpleNamespace(name="shift", path=RECORDED, frames=140_882)
+    trace = replace(SHIFT, frames=140_882)
     answer = desk.ask("stalls", trace)
     desk.ask("lost", trace)
     told = [one for one in told if "rows" in one]

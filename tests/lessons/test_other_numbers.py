@@ -13,6 +13,7 @@ from workbench.exercises.spark_shows import dip_table, held_over_time, rate_over
 from workbench.exercises.timeout import timed_get
 from workbench.lessons import (
     lesson_01,
+    lesson_02,
     lesson_03,
     lesson_04,
     lesson_05,
@@ -29,6 +30,12 @@ BUSY = ALONE.then("publish", count=40)
 CREDIT = run("credit")
 RARE = run("windows", "rmq4.3", {"messages": 0})
 MARKS = lesson_09.full(stop=7, resume=5, window=4)
+PREFETCH, MEMORY = run("prefetch", "rmq4.3"), run("memory", "rmq4.3")
+CHAIN = lesson_06._small(0)
+BESIDE = lesson_06._beside(0)["run"]
+MIXED = {"messages": 20_000, "target": 8_000, "held": 5_000}
+FEW = {"messages": 3_000, "target": 2_000}
+SMALL = {"message_bytes": 10}
 BARE = lesson_09.full(stop=0, resume=0, most=10, window=0)
 
 
@@ -54,6 +61,22 @@ def compared(question: Question, choice: object = None) -> Verdict:
         lambda: lesson_09.predict.goes_on_at.question(MARKS, publish=5),
         lambda: lesson_09.predict.limit.question(BARE, publish=5),
         lambda: lesson_09.predict.stops_at.question(CREDIT, publish=9),
+        lambda: lesson_06.predict.too_late.question(PREFETCH, limit=50, later=60),
+        lambda: lesson_06.predict.too_late.question(PREFETCH, limit=0, later=60),
+        lambda: lesson_06.predict.in_all.question(PREFETCH, limit=30),
+        lambda: lesson_06.predict.chain_takes.question(CHAIN, publish=5),
+        lambda: lesson_06.predict.other_lane.question(BESIDE, publish=10, others=12),
+        lambda: lesson_06.predict.other_link.question(BESIDE, publish=5, others=12),
+        lambda: lesson_06.predict.four_times.question(fsync_us=100, run_ms=125),
+        lambda: lesson_08.predict.fills.question(MEMORY, publish=30),
+        lambda: lesson_08.predict.who_is_told.question(MEMORY, publish=30),
+        lambda: lesson_08.predict.goes_on.question(MEMORY, publish=30),
+        lambda: lesson_08.predict.one_publish.question(MEMORY, publish=30),
+        lambda: lesson_08.predict.newcomer.question(MEMORY, publish=30),
+        lambda: lesson_08.predict.heedless.question(lesson_08.asked_to_stop(client="cooperative")),
+        lambda: lesson_08.predict.first_go.question(run("paging", "rmq3.5.5", MIXED)),
+        lambda: lesson_08.predict.first_go.question(run("paging", "rmq3.5.5", FEW)),
+        lambda: lesson_08.predict.first_go.question(run("paging", "rmq3.5.5", SMALL)),
     ],
 )
 def test_a_run_that_never_comes_to_what_is_asked_says_so(ask):
@@ -172,3 +195,27 @@ def test_a_window_is_said_to_stop_a_producer_as_often_as_it_did(publish, told):
         lesson_09.full(window=6, most=14), publish=publish, every_us=2_000
     )
     assert told in str(compared(question))
+
+
+def test_a_rule_is_known_as_the_misconception_that_it_is():
+    """Whoever adds does not set; and who asks of the right rule has none."""
+    race = run("race", parameters={"first_credit": 2, "grants": "9"})
+
+    def known(question: Question) -> list[str]:
+        return [one.name for one in question.solve().beliefs]
+
+    always, rare = "a wrong rule always shows", "a race is rare"
+    for rule, beliefs in (("add", ["adds"]), ("set", ["sets"]), ("spec", [])):
+        assert known(lesson_02.predict.which_order.question(race, rule)) == [*beliefs, always]
+        of_states = lesson_02.predict.bad_states.question(8, [2, 5], rule)
+        assert known(of_states) == ([rare, *beliefs] if beliefs else [])
+
+
+def test_an_answer_of_which_a_part_is_kept_says_of_how_many(tmp_path):
+    """Rows beyond the kept ones are rows of the answer."""
+    row = {"run": "r", "stalls": 1}
+    kept = Answer(question="x", rows=[row] * 3, path=tmp_path, more=5)
+    with pytest.raises(PlainError, match="of the 8 rows of this answer the first 3 can be opened"):
+        kept.row(4)
+    with pytest.raises(PlainError, match="rows 1 to 3, and no 4"):
+        Answer(question="x", rows=[row] * 3, path=tmp_path).row(4)

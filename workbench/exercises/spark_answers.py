@@ -104,7 +104,9 @@ class Answer:
         if not self.rows:
             raise NoRowError(say("no-rows"))
         if not 1 <= number <= len(self.rows):
-            raise NoRowError(say("no-row", last=len(self.rows), number=number))
+            last = len(self.rows)
+            told = say("no-row-here", all=last + self.more, last=last, number=number)
+            raise NoRowError(told if self.more else say("no-row", last=last, number=number))
         return self.rows[number - 1]
 
     def __str__(self) -> str:

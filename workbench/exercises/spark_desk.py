@@ -14,7 +14,7 @@ from typing import Any
 import ipywidgets as widgets
 
 from workbench.notebook import WrongValueError
-from workbench.trace.given import not_wanted
+from workbench.trace.given import takes
 from workbench.views.stills import Still
 
 from .progress import progress
@@ -132,6 +132,7 @@ class SparkDesk(Still, widgets.VBox):
 
     # -- questions
 
+    @takes
     def ask(
         self, question: str | Query, trace: LessonTrace, *, without: Sequence[str] = ()
     ) -> Answer:
@@ -144,12 +145,10 @@ class SparkDesk(Still, widgets.VBox):
             without: columns that the table on the page leaves out.
 
         Raises:
-            GivenError: the columns are no list of names.
+            GivenError: an argument is of another kind.
             WrongValueError: there is no such question, or no such column.
             NotRecordedError: there is no Spark, and nothing is recorded.
         """
-        if isinstance(without, str):  # before Spark has worked for it
-            raise not_wanted(Sequence[str], without)
         if isinstance(question, str) and question not in QUESTIONS:
             listed = ", ".join(QUESTIONS)
             raise WrongValueError(say("desk.no-question", name=repr(question), listed=listed))

@@ -408,7 +408,11 @@ def which_order(race: Run, rule: str) -> Found:
         ),
         differing=differing,
         orders=len(ORDERS),
-        wrong={"sets": "none", "a wrong rule always shows": "all"},
+        wrong={
+            **({"adds": "none"} if rule == "add" else {}),
+            **({"sets": "none"} if rule == "set" else {}),
+            "a wrong rule always shows": "all",
+        },
         shown=played.runs["spec", CROSSING[0]],
         beside={
             "a wrong rule always shows": followed(
@@ -460,7 +464,11 @@ def bad_states(messages: int, grants: Sequence[int], rule: str) -> Found:
         bad=found.bad,
         part=found.bad / found.states,
         moves=len(found.shortest or ()),
-        wrong={"a race is rare": "few", "sets": "none"},
+        wrong={
+            **({"a race is rare": "few"} if found.bad else {}),
+            **({"adds": "none"} if found.bad and rule == "add" else {}),
+            **({"sets": "none"} if found.bad and rule == "set" else {}),
+        },
         beside={
             "a race is rare": Measured(
                 unit=say("states"),

@@ -120,6 +120,7 @@ def chain_takes(run: Run, publish: int) -> Found:
     yield {"credit": credit, "more": run.world.preset.process_regrant_after}
     branch = flooded(run, publish)
     kept = [row for row in branch.rows if row.kind == "grant-kept"]
+    assert taken(branch.rows) < publish
     return facts(
         taken(branch.rows),
         kept=len(kept),
@@ -151,6 +152,7 @@ def store_takes(run: Run, publish: int) -> Found:
     credit, store = _credit(run), run.world.preset.store_credit
     yield {"credit": credit, "store": store}
     branch = flooded(run, publish, process=STORE)
+    assert taken(branch.rows) < publish
     return facts(
         taken(branch.rows),
         wrong={"the store's credit is all": store, "it is as with the queue": 2 * credit},
@@ -171,6 +173,7 @@ def _beside(form: int) -> dict[str, Any]:
 def other_lane(run: Run, publish: int, others: int) -> Facts:
     """How many messages reach a queue whose neighbour hangs, over AMQP 0-9-1?"""
     branch = flooded(run, publish, others=others)
+    assert ready(branch, SECOND) < others
     return facts(
         ready(branch, SECOND),
         wrong={"the slow channel alone stops": others},
@@ -186,6 +189,8 @@ def other_link(run: Run, publish: int, others: int) -> Facts:
     """And over AMQP 1.0?"""
     branch = flooded(run, publish, others=others)
     last = measure.last_frame(branch.rows, "transfer")
+    sent = measure.frames(branch.rows, "transfer", event=SENT, from_peer=CLIENT)
+    assert len(sent) < publish + others
     queue = twin(SECOND)
     return facts(
         ready(branch, queue),
@@ -208,8 +213,10 @@ def ack_behind(run: Run, publish: int) -> Found:
     yield {"there": there, "prefetch": prefetch}
     branch = flooded_at_once(run, publish)
     acks = measure.frames(branch.rows, "basic.ack", from_peer=CLIENT)
+    got = consumed(branch)
     return facts(
-        consumed(branch),
+        got,
+        case="behind" if got < there else "read",
         acks=len(acks),
         wrong={
             "acknowledgements have a way of their own": there,
@@ -257,6 +264,7 @@ def four_times(fsync_us: int, run_ms: int) -> Found:
         sum(each for (of, _), each in counts.items() if of == protocol)
         for protocol in (AMQP_0_9_1, AMQP_1_0)
     )
+    assert round(blocks.model)
     return facts(
         round(ratio.model),
         ratio=f"{ratio.model:.2f}",
@@ -315,8 +323,10 @@ def too_late(run: Run, limit: int, later: int) -> Facts:
     branch = run.act_each(
         [("set_prefetch", {"count": limit}), "consume", ("set_prefetch", {"count": later})]
     )
+    held = _delivered(branch)["a"]
+    assert held < run.world.number("messages")
     return facts(
-        _delivered(branch)["a"],
+        held,
         wrong={"a new limit holds at once": later, "limits add up": limit + later},
         beside=counted(branch, say("held"), measure.deliveries(branch.rows)),
     )
@@ -340,6 +350,7 @@ def in_all(run: Run, limit: int) -> Found:
         ]
     )
     each = _delivered(branch)
+    assert sum(each.values()) < run.world.number("messages")
     return facts(
         sum(each.values()),
         case="shared" if run.world.preset.shared_prefetch else "private",

@@ -60,6 +60,13 @@ def filled(played: Run, publish: int) -> Run:
     return played.then("publish", connection=PUBLISHER, count=publish)
 
 
+def _alarmed(played: Run, publish: int) -> Run:
+    """That branch, for a question about what holds while the alarm is on."""
+    branch = filled(played, publish)
+    assert _alarms(branch.rows)[-1].event == "alarm-set"
+    return branch
+
+
 def ready(played: Run, queue: str = GROWING) -> int:
     """Messages in a queue, when all has come to rest."""
     return int(played.world.broker.queues[queue].queue.ready)
@@ -99,9 +106,10 @@ def fills(run: Run, publish: int) -> Found:
         "limit": limit, "size": size, "each": size + MESSAGE_OCTETS, "held": held,
         "by_all": by_all, "by_payload": by_payload,
     }  # fmt: skip
-    branch = filled(run, publish)
+    branch = _alarmed(run, publish)
     there = ready(branch)
-    nearest = {"all": by_all, "payload": by_payload, "everything": publish}
+    assert there < publish
+    nearest = {"all": by_all, "payload": by_payload}
     return facts(
         min(nearest, key=lambda name: abs(nearest[name] - there)),
         there=there,
@@ -118,7 +126,7 @@ fills.again(_memory)
 @lesson.asks
 def who_is_told(run: Run, publish: int) -> Facts:
     """How many clients get connection.blocked when the alarm comes?"""
-    branch = filled(run, publish)
+    branch = _alarmed(run, publish)
     rows = branch.rows
     frames = measure.frames(rows, "connection.blocked", event=RECEIVED, from_peer=BROKER)
     return facts(
@@ -136,7 +144,7 @@ def goes_on(run: Run, publish: int) -> Found:
     """How many messages does a client get that has not published since the alarm?"""
     there, prefetch = ready(run, OTHER), run.world.number("prefetch")
     yield {"there": there, "prefetch": prefetch}
-    branch = filled(run, publish).then("consume", connection=BOTH)
+    branch = _alarmed(run, publish).then("consume", connection=BOTH)
     return facts(
         len(measure.deliveries(branch.rows, connection=BOTH)),
         wrong={"an alarm stops every connection": 0, "nobody reads its acknowledgements": prefetch},
@@ -152,7 +160,7 @@ def one_publish(run: Run, publish: int) -> Found:
     """And if it publishes one message before it begins to consume?"""
     there, prefetch = ready(run, OTHER), run.world.number("prefetch")
     yield {"there": there, "prefetch": prefetch}
-    held = filled(run, publish).then("publish", connection=BOTH)
+    held = _alarmed(run, publish).then("publish", connection=BOTH)
     branch = held.then("consume", connection=BOTH)
     return facts(
         len(measure.deliveries(branch.rows, connection=BOTH)),
@@ -168,7 +176,7 @@ one_publish.again(_memory)
 @lesson.asks
 def newcomer(run: Run, publish: int) -> Facts:
     """What becomes of a client that connects while the alarm is on?"""
-    joined = filled(run, publish).then("connect")
+    joined = _alarmed(run, publish).then("connect")
     branch = joined.then("publish", connection=LATER, count=3)
     opened = bool(joined.world.peers[LATER].amqp.opened)
     first, then = state(joined, LATER), state(branch, LATER)
@@ -200,6 +208,7 @@ def alarm_in(played: Run) -> int:
 def heedless(run: Run) -> Found:
     """What becomes of a client that goes on publishing?"""
     client = run.world.text("client")
+    assert client in (HEEDLESS, SILENT)
     yield {
         "broker": run.world.preset.title,
         "conduct": say("heedless" if client == HEEDLESS else "silent"),
@@ -343,14 +352,17 @@ def first_go(run: Run) -> Found:
         "target": run.world.number("target"), "credit": credit,
     }  # fmt: skip
     first, *rest = _paged(run)
+    quota = int(first.extra["quota"])
+    assert run.world.number("message_bytes") >= run.world.preset.index_embeds_below
+    assert _out(first) == quota > credit if held else credit <= _out(first) < quota
     return facts(
         _out(first),
         case=kind,
-        quota=first.extra["quota"],
+        quota=quota,
         more=more,
         goes=len(rest),
         wrong={
-            "the quota goes at once": first.extra["quota"],
+            "the quota goes at once": quota,
             "credit ends all paging": credit,
             "one grant is one batch": more,
         },
@@ -560,8 +572,9 @@ def burst_credit(answer: Any, *, publish: int, service_us: int) -> Case:
         held_ms = (stops[-1].t_us - stops[0].t_us) / 1000
         return case("stops", more=more, read=len(read), held_ms=held_ms)
     stuck = _stuck(answer)
-    less = _burst(answer - step, service_us).then("publish", count=publish)
-    if not _reader_stops(less):
+    smaller = answer - step
+    less = _burst(smaller, service_us).then("publish", count=publish) if smaller else None
+    if less is not None and not _reader_stops(less):
         return case("larger", more=more, stuck=stuck)
     return case(
         "right",

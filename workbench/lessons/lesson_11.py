@@ -14,6 +14,8 @@ from workbench.amqp10.messaging import AmqpValue, encode_message
 from workbench.exercises import measure
 from workbench.exercises.measure import number_in
 from workbench.frontends import message_of
+from workbench.net import LiveBroker
+from workbench.notebook import WrongValueError
 from workbench.scenarios.beside import counted, decided
 from workbench.trace.given import not_wanted, takes
 from workbench.trace.schema import BROKER, CLIENT, OBSERVED, OWN, RECEIVED, SENT, SHADOW, Row
@@ -33,17 +35,27 @@ HEARTBEAT = "heartbeat"
 
 
 @takes
-def fill(server: Any, queue: str, messages: int) -> str:
+def fill(server: LiveBroker, queue: str, messages: int) -> str:
     """Put messages into a queue of a live broker, as if somebody had published them before.
 
     Args:
         server: what `serve` has started.
         queue: name of the queue.
         messages: how many; their bodies are 0, 1, 2, ...
+
+    Raises:
+        WrongValueError: fewer than none.
     """
+    if messages < 0:
+        raise WrongValueError(say("fewer-than-none", n=messages))
     payloads = [encode_message([AmqpValue(value=number)]) for number in range(messages)]
-    server.ask(lambda: server.listener.broker.declare(queue).fill(map(message_of, payloads)))
-    return say("ready", n=messages, queue=repr(queue))
+
+    def filled() -> int:
+        process = server.listener.broker.declare(queue)
+        process.fill(map(message_of, payloads))
+        return int(process.queue.ready)
+
+    return say("ready", n=server.ask(filled), queue=repr(queue))
 
 
 def heartbeats(server: Any) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -11,10 +12,12 @@ from tests.capture.capture_builder import behind_attach, bursts, record
 from tests.trace.rows import state_after
 from workbench.capture.importer import import_capture
 from workbench.cli.main import main
-from workbench.cli.showing import ledgers
+from workbench.cli.showing import fields, ledgers
 from workbench.folds.stalls import stalls
 from workbench.scenarios.run import run
 from workbench.trace import files
+from workbench.trace.schema import Row
+from workbench.trace.words import frame_text
 
 
 @pytest.fixture
@@ -120,3 +123,17 @@ def test_what_cannot_be_is_told_in_one_line(
     said = capsys.readouterr().err.splitlines()
     assert len(said) == 1
     assert telling in said[0]
+
+
+@pytest.mark.parametrize(
+    ("response", "told"), [({"binary": "00616263"}, "4 octets"), (5, "no octets")]
+)
+def test_a_secret_is_counted_however_a_trace_has_it(response: object, told: str) -> None:
+    """As JSON of octets, and as what a foreign trace has in their place."""
+    row = Row(
+        run="r", seq=0, t_us=0, vantage="wire", event="observed", protocol="amqp-0-10",
+        kind="connection.start-ok", connection="c1", frame_id=0, from_peer="client",
+        frame_010={"channel": 0, "extra_json": json.dumps({"response": response})},
+    )  # fmt: skip
+    assert frame_text(row) == f"connection.start-ok(response={told})"
+    assert any(line.endswith(f" {told}, not shown") for line in fields(row))

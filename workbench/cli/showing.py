@@ -110,16 +110,14 @@ def step(cut: Cut, around: int | None = None) -> Iterator[str]:
 def fields(row: Any) -> Iterator[str]:
     """The frame's fields as they were on the wire; what was absent is not listed."""
     from workbench.trace.secret_fields import SECRETS
-    from workbench.trace.words import spec_name, value_text, visible
+    from workbench.trace.words import field_text, spec_name, visible
 
     values = {name: value for name, value in row.fields.items() if name != "extra_json"}
     values |= row.extra
     if values:
         yield "  fields on the wire"
         for name, value in values.items():
-            shown = visible(value_text(value))
-            if name in SECRETS and value is not None:
-                shown = f"{len(value)} octets, not shown"
+            shown = visible(field_text(name, value)) + ", not shown" * (name in SECRETS)
             yield f"    {spec_name(name):<{FIELD_WIDTH}} {shown}"
     if row.frame_bytes is not None:
         yield f"    {'frame':<{FIELD_WIDTH}} {row.frame_bytes} octets, body {row.body_bytes or 0}"

@@ -19,6 +19,7 @@ from workbench.amqp10.performatives import PERFORMATIVES
 from workbench.languages import digits, phrase
 
 from .fields import DETAIL_FIELDS, EXTRA_JSON
+from .flatten import revived
 from .schema import Row
 from .secret_fields import SECRETS
 
@@ -160,11 +161,19 @@ _SPEC_ORDER: dict[str, tuple[str, ...]] = (
 _DETAILS: tuple[str, ...] = tuple(field.name for field in DETAIL_FIELDS)
 
 
+def field_text(name: str, value: object) -> str:
+    """A field of a frame; of a secret octets are counted, not shown: a line is read and pasted."""
+    if name not in SECRETS:
+        return value_text(value)
+    octets = revived(value)
+    return say("text.hidden", n=len(octets) if isinstance(octets, str | bytes) else 0)
+
+
 def frame_text(row: Row) -> str:
     """A frame in one line: `flow(handle=0, delivery-count=20, link-credit=6)`.
 
     The channel and the session fields of a flow about a link are left out; they have views of
-    their own. Of a secret the octets are counted, not shown: a line is read aloud and pasted.
+    their own.
     """
     fields = row.fields
     left_out = {"channel", EXTRA_JSON}
@@ -178,8 +187,5 @@ def frame_text(row: Row) -> str:
         value = found[name]
         if name in left_out or value is None:
             continue
-        shown = value_text(value)
-        if name in SECRETS:
-            shown = say("text.hidden", n=len(value) if isinstance(value, bytes) else 0)
-        parts.append(f"{visible(spec_name(name))}={shown}")
+        parts.append(f"{visible(spec_name(name))}={field_text(name, value)}")
     return f"{visible(row.kind or row.event)}({', '.join(parts)})"

@@ -86,6 +86,7 @@ def test_a_count_that_the_importer_has_found_out_is_taken(as_trace, chunks):
     assert 0 < sum(row.known for row in answer) < len(answer)
 
 
+@LONG
 def test_every_gap_leaves_open_what_follows_it(as_trace):
     """However many there are, and whose frames are missing: what both say is the fold's."""
     busy = {"messages": 40, "policy": "one-at-a-time", "acknowledge": "auto"}

@@ -15,7 +15,16 @@ import pytest
 from py4j.protocol import Py4JNetworkError
 
 from workbench.cli import main
-from workbench.cli.console import CommandError, Progress, cell, one_line, suggestion, table, tell
+from workbench.cli.console import (
+    CommandError,
+    Progress,
+    UsageError,
+    cell,
+    one_line,
+    suggestion,
+    table,
+    tell,
+)
 from workbench.cli.main import MODULES, commands, parser
 from workbench.cli.main import main as real_main
 from workbench.cli.places import show_command
@@ -75,7 +84,7 @@ def lost_by_ctrl_c(error: Exception) -> Exception:
     ("error", "code", "line"),
     [
         (CommandError("no such thing"), 1, "workbench scenarios: no such thing"),
-        (CommandError("not so", 2), 2, "workbench scenarios: not so"),
+        (UsageError("not so"), 2, "workbench scenarios: not so"),
         (
             PermissionError(errno.EACCES, "Permission denied", "there"),
             1,

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
 from workbench.trace.checks import OF_FRAMES, REQUIRED, checked, refuse_frame, refuse_nulls
-from workbench.trace.files import TraceFileError
+from workbench.trace.files import EMPTY, TraceFileError
 from workbench.trace.schema import (
     COLUMN_NAMES,
     FRAME_EVENTS,
@@ -72,7 +72,7 @@ def open_trace(spark: SparkSession, path: str | Path) -> Trace:
     with told():
         found = checked(path)
         if not found.count:
-            raise AnalysisError(f"{path}: holds no rows: an empty trace")
+            raise AnalysisError(f"{path}: {EMPTY}")
         frame = spark.read.schema(TRACE).parquet(*(spark_path(file) for file in found.files))
     return Trace(frame=frame, rows=found.count, chunks=_cut(spark, found.count, found.connections))
 
@@ -123,7 +123,7 @@ def _open_url(spark: SparkSession, url: str) -> Trace:
     ).first()
     assert told_of is not None
     if not told_of["rows"]:
-        raise AnalysisError(f"{url}: holds no rows: an empty trace")
+        raise AnalysisError(f"{url}: {EMPTY}")
     for name in REQUIRED:
         if told_of[f"no_{name}"]:
             refuse_nulls(url, name, told_of[f"no_{name}"])

@@ -20,9 +20,8 @@ from .asking import ENGINES, PLAIN, SPARK, Answer, answered
 from .console import (
     DONE,
     FORMATS,
-    WRONG_USAGE,
-    CommandError,
     Progress,
+    UsageError,
     add_format,
     add_trace,
     one_line,
@@ -147,29 +146,24 @@ def command(arguments: argparse.Namespace) -> int:
 def _check_usage(arguments: argparse.Namespace) -> None:
     question = arguments.question
     if question == "compare" and arguments.other is None:
-        raise CommandError(
-            "compare takes two traces: workbench analyze TRACE compare OTHER", WRONG_USAGE
-        )
+        raise UsageError("compare takes two traces: workbench analyze TRACE compare OTHER")
     if question != "compare" and arguments.other is not None:
-        raise CommandError(
-            f"{question} takes one trace, and there is {arguments.other} too", WRONG_USAGE
-        )
+        raise UsageError(f"{question} takes one trace, and there is {arguments.other} too")
     if arguments.numbers and question != "summary":
-        raise CommandError(f"--numbers is for summary, and not for {question}", WRONG_USAGE)
+        raise UsageError(f"--numbers is for summary, and not for {question}")
     if arguments.rows < 0:
-        raise CommandError(f"--rows {arguments.rows}; legal: 0 or more, 0 for all", WRONG_USAGE)
+        raise UsageError(f"--rows {arguments.rows}; legal: 0 or more, 0 for all")
     if arguments.checkpoint is not None and not arguments.follow:
-        raise CommandError("--checkpoint is for --follow", WRONG_USAGE)
+        raise UsageError("--checkpoint is for --follow")
     if arguments.follow and arguments.format == "csv":
-        raise CommandError("--follow with --format csv; legal: table, json", WRONG_USAGE)
+        raise UsageError("--follow with --format csv; legal: table, json")
     if arguments.engine == SPARK and question == "unknowns":
-        raise CommandError("unknowns is never answered by Spark", WRONG_USAGE)
+        raise UsageError("unknowns is never answered by Spark")
     if arguments.window is not None and question != "throughput":
-        raise CommandError(f"--window is for throughput, and not for {question}", WRONG_USAGE)
+        raise UsageError(f"--window is for throughput, and not for {question}")
     if arguments.window is not None and not 1e-6 <= arguments.window < 1e12:
-        raise CommandError(
-            f"a window of {arguments.window} s; legal: 0.000001 or more, and less than 10^12",
-            WRONG_USAGE,
+        raise UsageError(
+            f"a window of {arguments.window} s; legal: 0.000001 or more, and less than 10^12"
         )
 
 
@@ -223,7 +217,7 @@ def _advice(rows: Iterable[dict[str, Any]], answer: Answer, arguments: argparse.
     runs = len({row["run"] for row in shown}) > 1
     for row in shown:
         run = f"{row['run']} " if runs else ""
-        key = LinkKey(**{name: row[name] for name in LinkKey._fields})
+        key = LinkKey.of(row)
         print(one_line(f"{run}{key.name}"))
         tell([f"    {row['advice']}"])
         if row["longest_seq"] is not None:

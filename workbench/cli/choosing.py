@@ -6,20 +6,13 @@ from collections.abc import Iterable
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from .console import WRONG_USAGE, CommandError, add_many, one_line, suggestion
+from .console import UsageError, add_many, one_line, suggestion
 
 if TYPE_CHECKING:
     import argparse
 
 YES = ("true", "yes", "on", "1")
 NO = ("false", "no", "off", "0")
-
-
-def all_scenarios() -> list[Any]:
-    """Every scenario, in the order in which they are declared."""
-    from workbench.scenarios import registry
-
-    return [registry.get(name) for name in registry.names()]
 
 
 def scenario_named(name: str) -> Any:
@@ -43,7 +36,7 @@ def preset_named(name: str) -> Any:
 def _named(what: str, name: str, registry: ModuleType) -> Any:
     if name not in registry.names():
         near = suggestion(name, registry.names())
-        raise CommandError(f"no {what} {_shown(name)}{near}", WRONG_USAGE)
+        raise UsageError(f"no {what} {_shown(name)}{near}")
     return registry.get(name)
 
 
@@ -62,15 +55,14 @@ def preset_configured(name: str, texts: Iterable[str]) -> Any:
         try:
             changed[setting.strip()] = presets.number(value if equals else "")
         except ValueError as error:
-            raise CommandError(
+            raise UsageError(
                 f"--config {_shown(text)}: write it as NAME=NUMBER, with one of"
-                f" {', '.join(presets.SETTINGS)}; {error}",
-                WRONG_USAGE,
+                f" {', '.join(presets.SETTINGS)}; {error}"
             ) from None
     try:
         return presets.configured(preset, changed)
     except ValueError as error:
-        raise CommandError(f"--config: {error}", WRONG_USAGE) from None
+        raise UsageError(f"--config: {error}") from None
 
 
 def add_config(parser: argparse.ArgumentParser) -> None:
@@ -94,11 +86,9 @@ def settings(texts: Iterable[str], parameters: Iterable[Any], owner: str) -> dic
         name, equals, value = text.partition("=")
         name = name.strip().replace("-", "_")
         if not equals or not name:
-            raise CommandError(f"{_shown(text)}: write it as name=value", WRONG_USAGE)
+            raise UsageError(f"{_shown(text)}: write it as name=value")
         if name not in known:
-            raise CommandError(
-                f"{owner} has no parameter {_shown(name)}{suggestion(name, known)}", WRONG_USAGE
-            )
+            raise UsageError(f"{owner} has no parameter {_shown(name)}{suggestion(name, known)}")
         found[name] = typed(known[name], value.strip())
     return found
 
@@ -124,9 +114,7 @@ def typed(parameter: Any, text: str) -> Any:
     else:
         return text
     wrong = "not a whole number" if kind == "WHOLE" else "neither yes nor no"
-    raise CommandError(
-        f"{parameter.name}={_shown(text)} is {wrong}; legal: {parameter.legal}", WRONG_USAGE
-    )
+    raise UsageError(f"{parameter.name}={_shown(text)} is {wrong}; legal: {parameter.legal}")
 
 
 def _shown(text: str) -> str:

@@ -87,15 +87,17 @@ def add_format(parser: argparse.ArgumentParser, formats: Sequence[str] = ("text"
 class CommandError(Exception):
     """A command cannot do what was asked; the text is the one line that the person sees.
 
-    Args:
-        text: the line, without the program's name.
-        code: exit code: `BAD_INPUT` if a file is bad or cannot be used, `WRONG_USAGE` if the
-            command line itself is wrong, whatever the files hold.
+    Attributes:
+        code: exit code.
     """
 
-    def __init__(self, text: str, code: int = BAD_INPUT) -> None:
-        super().__init__(text)
-        self.code = code
+    code = BAD_INPUT
+
+
+class UsageError(CommandError):
+    """The command line itself is wrong, whatever the files hold."""
+
+    code = WRONG_USAGE
 
 
 def one_line(text: object) -> str:

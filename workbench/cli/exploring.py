@@ -7,7 +7,7 @@ import json
 import time
 from typing import Any
 
-from .console import WRONG_USAGE, CommandError, Progress, add_format
+from .console import Progress, UsageError, add_format
 
 HELP = "visit every schedule of a link and find the shortest bad one"
 TEXT = """\
@@ -112,9 +112,8 @@ def _model(arguments: argparse.Namespace) -> Any:
     try:
         plans = plans_of(arguments.grants)
         if any(plan.drain or plan.echo for plan in plans):
-            raise CommandError(
-                f"--grants {arguments.grants}: numbers only; a schedule has no drain and no echo",
-                WRONG_USAGE,
+            raise UsageError(
+                f"--grants {arguments.grants}: numbers only; a schedule has no drain and no echo"
             )
         return LinkModel(
             messages=arguments.messages,
@@ -123,10 +122,10 @@ def _model(arguments: argparse.Namespace) -> Any:
             initial_delivery_count=arguments.initial_delivery_count,
         )
     except (ParameterError, ValueError) as error:
-        raise CommandError(str(error), WRONG_USAGE) from None
+        raise UsageError(str(error)) from None
 
 
 def _least(name: str, value: Any, least: int = 1) -> Any:
     if not value >= least:
-        raise CommandError(f"{name} {value}: legal is {least} or more", WRONG_USAGE)
+        raise UsageError(f"{name} {value}: legal is {least} or more")
     return value

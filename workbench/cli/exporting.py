@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 from workbench.trace.words import counted
 
 from .console import (
-    WRONG_USAGE,
     CommandError,
     Progress,
+    UsageError,
     add_many,
     add_output,
     add_run,
@@ -64,16 +64,15 @@ def command(arguments: argparse.Namespace) -> int:
 
     target = output_file(arguments.output, (".html", ".pcapng", ".py"), [arguments.trace])
     if arguments.title and target.suffix != ".html":
-        raise CommandError("--title is for a page: a name ending in .html", WRONG_USAGE)
+        raise UsageError("--title is for a page: a name ending in .html")
     if target.suffix == ".py":
         return _test(target, arguments)
     if arguments.expect:
-        raise CommandError("--expect is for a test: a name ending in .py", WRONG_USAGE)
+        raise UsageError("--expect is for a test: a name ending in .py")
     if _is_code(arguments.trace):
-        raise CommandError(
+        raise UsageError(
             "of a share code only a test is made, a name ending in .py; the trace that a page or a"
-            " capture is made of comes from `workbench run --code CODE -o run.parquet`",
-            WRONG_USAGE,
+            " capture is made of comes from `workbench run --code CODE -o run.parquet`"
         )
     with reading(arguments.trace):
         run, pieces = run_of(arguments.trace, arguments.run), pieces_of(arguments.trace)
@@ -99,9 +98,7 @@ def _test(target: Path, arguments: argparse.Namespace) -> int:
     from .running import of_code
 
     if not target.name.startswith("test_"):
-        raise CommandError(
-            f"{target.name}: pytest looks for names that begin with test_", WRONG_USAGE
-        )
+        raise UsageError(f"{target.name}: pytest looks for names that begin with test_")
     if os.path.exists(arguments.trace):  # a Path refuses the length of a share code
         raise CommandError(
             f"{arguments.trace}: a trace does not hold what its run was made of; give the share"
@@ -124,7 +121,7 @@ def _slice(bounds: tuple[int, int], first: int | None, last: int | None) -> tupl
     first = low if first is None else first
     last = high if last is None else last
     if not low <= first <= last <= high:
-        raise CommandError(f"no rows from {first} to {last}; legal: {low} to {high}", WRONG_USAGE)
+        raise UsageError(f"no rows from {first} to {last}; legal: {low} to {high}")
     return first, last
 
 
@@ -137,10 +134,9 @@ def _page(target: Path, arguments: argparse.Namespace, run: str, first: int, las
     parts = pieces_of(arguments.trace).chosen(run, first, last + 1, ("run", "seq"))
     count = sum(map(len, parts))  # rows may be lost: their numbers do not tell
     if count > scene.MOST_ROWS:
-        raise CommandError(
+        raise UsageError(
             f"{count:,} rows are too many for a page (at most {scene.MOST_ROWS:,}):"
-            f" choose some with --from and --to, from {first} to {last}",
-            WRONG_USAGE,
+            f" choose some with --from and --to, from {first} to {last}"
         )
     with Progress("making the page"):
         part, note = told(cut(arguments.trace, first, run, upto=last))

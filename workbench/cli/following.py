@@ -35,7 +35,7 @@ from workbench.trace.schema import Row
 from workbench.trace.words import duration
 
 from .asking import PLAIN, SPARK
-from .console import DONE, WRONG_USAGE, CommandError, one_line, say
+from .console import DONE, UsageError, one_line, say
 from .places import is_capture, show_command
 
 __all__ = ["Follower"]
@@ -369,12 +369,11 @@ def follow_command(arguments: argparse.Namespace) -> int:
     """Tell what goes on, until Ctrl-C or a file that cannot be read."""
     name = QUESTIONS.get(arguments.question)
     if name is None:
-        raise CommandError(
-            f"--follow answers {', '.join(QUESTIONS)}; it does not answer {arguments.question}",
-            WRONG_USAGE,
+        raise UsageError(
+            f"--follow answers {', '.join(QUESTIONS)}; it does not answer {arguments.question}"
         )
     if arguments.engine == SPARK:
-        raise CommandError("--follow is answered without Spark", WRONG_USAGE)
+        raise UsageError("--follow is answered without Spark")
     window_us = WINDOW_US if arguments.window is None else round(arguments.window * 1_000_000)
     follower = Follower(arguments.trace, arguments.checkpoint, window_us=window_us)
     again = "begins anew; --checkpoint DIR makes it go on"
@@ -503,11 +502,11 @@ class _Screen:
 
 def _place(row: dict[str, Any]) -> _Place:
     """By which a stall is known again."""
-    return (*(row[name] for name in LinkKey._fields), row["seq"], row["brake"])
+    return (*LinkKey.of(row), row["seq"], row["brake"])
 
 
 def _name(row: dict[str, Any]) -> str:
-    key = LinkKey(**{name: row[name] for name in LinkKey._fields})
+    key = LinkKey.of(row)
     of = "" if key.link is None else f" of the {key.link_sender}"
     return one_line(f"{key.name}{of}")
 

@@ -12,7 +12,7 @@ from pathlib import Path, PurePath
 
 from workbench.exercises.working_copies import FOLDER, lessons_of
 
-from .console import WRONG_USAGE, CommandError, add_port
+from .console import CommandError, UsageError, add_port
 
 HELP = "open the lessons in JupyterLab"
 TEXT = """\
@@ -91,7 +91,7 @@ def command_line(arguments: argparse.Namespace) -> list[str]:
     name = PurePath(arguments.lesson).name.removesuffix(".ipynb")
     known = [path.stem for path in lessons_of(folder.parent)]
     if name not in known:
-        raise CommandError(f"no lesson {name!r}; there are: {', '.join(known)}", WRONG_USAGE)
+        raise UsageError(f"no lesson {name!r}; there are: {', '.join(known)}")
     line = [sys.executable, "-m", "jupyterlab"]
     line.append(f"--ServerApp.root_dir={folder.parent}")
     line.append(f"--LabApp.default_url=/lab/tree/{FOLDER}/{name}.ipynb")

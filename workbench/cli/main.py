@@ -15,7 +15,7 @@ from typing import NoReturn
 from workbench import __version__
 from workbench.notebook import PlainError
 
-from .console import BAD_INPUT, DONE, STOPPED, WRONG_USAGE, CommandError, one_line
+from .console import BAD_INPUT, DONE, STOPPED, CommandError, UsageError, one_line
 
 # In the order in which a person meets them, with the module of each, which is loaded when it is
 # asked for and has HELP, TEXT, add_arguments and command.
@@ -64,7 +64,7 @@ class Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         """Say what is wrong and where to read on."""
-        raise CommandError(f"{message} (see `{self.prog} --help`)", WRONG_USAGE)
+        raise UsageError(f"{message} (see `{self.prog} --help`)")
 
 
 def commands(*names: str) -> dict[str, ModuleType]:

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from .console import WRONG_USAGE, CommandError
+from .console import CommandError, UsageError
 
 # The first octets of files that are often given by mistake for a trace.
 _PCAP = (b"\xa1\xb2\xc3\xd4", b"\xd4\xc3\xb2\xa1", b"\xa1\xb2\x3c\x4d", b"\x4d\x3c\xb2\xa1")
@@ -37,15 +37,13 @@ def output_file(text: str, suffixes: Sequence[str], inputs: Iterable[str] = ()) 
         from workbench.trace.words import alternatives
 
         wanted = alternatives(suffixes)
-        raise CommandError(f"{text}: the name of the output must end in {wanted}", WRONG_USAGE)
+        raise UsageError(f"{text}: the name of the output must end in {wanted}")
     if not path.parent.is_dir():
         raise CommandError(f"{text}: there is no folder {path.parent}")
     for each in inputs:
         with suppress(OSError):  # one of them is not there
             if path.samefile(each):
-                raise CommandError(
-                    f"{each}: is the output as well; give another name with -o", WRONG_USAGE
-                )
+                raise UsageError(f"{each}: is the output as well; give another name with -o")
     return path
 
 
@@ -78,7 +76,7 @@ def reading(text: str) -> Iterator[None]:
     try:
         yield
     except StepError as error:
-        raise CommandError(str(error), WRONG_USAGE) from None
+        raise UsageError(str(error)) from None
 
 
 def refuse_capture(text: str) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 from workbench.trace.words import counted
 
 from .choosing import add_config, preset_configured, scenario_named, settings
-from .console import WRONG_USAGE, CommandError, Progress, add_many, add_output, say, suggestion
+from .console import CommandError, Progress, UsageError, add_many, add_output, say, suggestion
 from .places import output_file
 
 HELP = "play a scenario and keep its trace"
@@ -69,9 +69,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def command(arguments: argparse.Namespace) -> int:
     """Play, write, print the code."""
     if arguments.output is None and not arguments.share:
-        raise CommandError(
-            "say where to write the trace with -o, or ask for --share (see `workbench run --help`)",
-            WRONG_USAGE,
+        raise UsageError(
+            "say where to write the trace with -o, or ask for --share (see `workbench run --help`)"
         )
     from workbench.scenarios.share import share_code
 
@@ -79,13 +78,12 @@ def command(arguments: argparse.Namespace) -> int:
     if arguments.code is not None:
         said = (arguments.scenario, arguments.preset, arguments.settings, arguments.acts)
         if any(said) or arguments.config:
-            raise CommandError(
-                "a share code says scenario, preset, parameters and actions itself: leave them out",
-                WRONG_USAGE,
+            raise UsageError(
+                "a share code says scenario, preset, parameters and actions itself: leave them out"
             )
         played, cursor = of_code(arguments.code, strict=arguments.strict)
     elif arguments.scenario is None:
-        raise CommandError("name a scenario, or give a share code with --code", WRONG_USAGE)
+        raise UsageError("name a scenario, or give a share code with --code")
     else:
         scenario = scenario_named(arguments.scenario)
         if scenario.long:
@@ -110,7 +108,7 @@ def as_said(arguments: argparse.Namespace, scenario: Any) -> Any:
     from workbench.scenarios import ActionError, ParameterError, run
 
     if arguments.strict:
-        raise CommandError("--strict is for --code", WRONG_USAGE)
+        raise UsageError("--strict is for --code")
     preset, values = chosen(arguments, scenario)
     with Progress(f"playing {scenario.name}"):
         try:
@@ -120,7 +118,7 @@ def as_said(arguments: argparse.Namespace, scenario: Any) -> Any:
                 last = len(played.rows) - 1
                 played = played.act(last if after_seq is None else after_seq, name, **given)
         except (ParameterError, ActionError) as error:
-            raise CommandError(str(error), WRONG_USAGE) from None
+            raise UsageError(str(error)) from None
     return played
 
 
@@ -145,10 +143,9 @@ def streamed(arguments: argparse.Namespace, scenario: Any, target: Path | None) 
     from workbench.trace.files import TraceWriter
 
     if arguments.acts or arguments.share or arguments.strict or target is None:
-        raise CommandError(
+        raise UsageError(
             f"{scenario.name} is a long run, written as it is made: give -o, and neither --act nor"
-            " --share nor --strict",
-            WRONG_USAGE,
+            " --share nor --strict"
         )
     preset, values = chosen(arguments, scenario)
     try:
@@ -158,7 +155,7 @@ def streamed(arguments: argparse.Namespace, scenario: Any, target: Path | None) 
         ):
             done = stream(scenario, preset, values, take=writer.write, told=progress.at)
     except ParameterError as error:
-        raise CommandError(str(error), WRONG_USAGE) from None
+        raise UsageError(str(error)) from None
     now_us = done.world.clock.now_us
     say(f"{target}: {counted(done.rows, 'row')} without octets, {now_us:,} µs of virtual time")
     for line in (*done.problems, *scenario.told(done.world)):
@@ -217,10 +214,10 @@ def read_act(text: str, scenario: Any) -> tuple[int | None, str, dict[str, Any]]
     if parts[0].removeprefix("-").isdecimal():
         after_seq = int(parts.pop(0)[:20])
     if len(parts) not in (1, 2) or not parts[0]:
-        raise CommandError(f"{text!r}: write it as [SEQ:]NAME[:ARG=VALUE,...]", WRONG_USAGE)
+        raise UsageError(f"{text!r}: write it as [SEQ:]NAME[:ARG=VALUE,...]")
     name = parts[0].replace("-", "_")
     known = {act.name: act for act in scenario.actions}
     if name not in known:
-        raise CommandError(f"no action {name!r}{suggestion(name, known)}", WRONG_USAGE)
+        raise UsageError(f"no action {name!r}{suggestion(name, known)}")
     given = parts[1].split(",") if len(parts) == 2 else []
     return after_seq, name, settings(given, known[name].parameters, f"action {name}")

@@ -7,7 +7,7 @@ import json
 import textwrap
 from typing import Any
 
-from .choosing import all_scenarios, preset_named, scenario_named
+from .choosing import preset_named, scenario_named
 from .console import add_format
 
 HELP = "list what can be run, with parameters and actions"
@@ -30,11 +30,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def command(arguments: argparse.Namespace) -> int:
     """Print the list."""
+    from workbench.scenarios import registry
+
     preset = preset_named(arguments.preset)
-    chosen = all_scenarios()
-    if arguments.scenario is not None:
-        chosen = [scenario_named(arguments.scenario)]
-    listed = [described(scenario, preset) for scenario in chosen]
+    names = registry.names() if arguments.scenario is None else [arguments.scenario]
+    listed = [described(scenario_named(name), preset) for name in names]
     if arguments.format == "json":
         print(json.dumps(listed, indent=1, ensure_ascii=False))
     else:

@@ -9,7 +9,7 @@ import time
 from typing import Any
 
 from .choosing import add_config, preset_configured
-from .console import WRONG_USAGE, CommandError, add_many, place, say
+from .console import UsageError, add_many, place, say
 from .holding import hold_by_hand
 
 HELP = "a broker on a socket, or a proxy in front of yours, for clients of your own"
@@ -131,7 +131,7 @@ def _start(arguments: argparse.Namespace) -> Any:
     if port is None:
         port = AMQPS_PORT if arguments.tls else AMQP_PORT
     if not 0 <= port <= 65535:
-        raise CommandError(f"--port {port}: legal: 0 to 65535", WRONG_USAGE)
+        raise UsageError(f"--port {port}: legal: 0 to 65535")
     _check_reach(arguments)
     options: dict[str, Any] = {
         "host": arguments.host,
@@ -157,9 +157,9 @@ def _start(arguments: argparse.Namespace) -> Any:
 
 def _broker(arguments: argparse.Namespace, kept: Any, options: dict[str, Any]) -> Any:
     if arguments.forward_ca:
-        raise CommandError("--forward-ca needs --forward amqps://...", WRONG_USAGE)
+        raise UsageError("--forward-ca needs --forward amqps://...")
     if "" in arguments.queues:
-        raise CommandError("--queue: a queue needs a name", WRONG_USAGE)
+        raise UsageError("--queue: a queue needs a name")
     preset = preset_configured(arguments.preset or "spec", arguments.config)
     users = dict(_user(text) for text in arguments.users) or None
     from workbench.net import LiveBroker
@@ -169,10 +169,9 @@ def _broker(arguments: argparse.Namespace, kept: Any, options: dict[str, Any]) -
 
 def _proxy(arguments: argparse.Namespace, kept: Any, options: dict[str, Any]) -> Any:
     if arguments.preset or arguments.users or arguments.queues or arguments.config:
-        raise CommandError(
+        raise UsageError(
             "--preset, --user, --queue and --config are the other broker's business; with --forward"
-            " legal: none of them",
-            WRONG_USAGE,
+            " legal: none of them"
         )
     if arguments.forward_ca:
         from workbench.net.tls import trust_in
@@ -204,22 +203,20 @@ def _check_reach(arguments: argparse.Namespace) -> None:
     if arguments.host in LOOPBACKS:
         return
     if not arguments.allow_remote:
-        raise CommandError(
+        raise UsageError(
             f"--host {arguments.host} can be reached from other machines; if that is meant add"
-            " --allow-remote",
-            WRONG_USAGE,
+            " --allow-remote"
         )
     if not (arguments.tls or (arguments.users and not arguments.forward)):
-        raise CommandError(
-            f"--host {arguments.host} without a lock: anybody could connect; add --tls or --user",
-            WRONG_USAGE,
+        raise UsageError(
+            f"--host {arguments.host} without a lock: anybody could connect; add --tls or --user"
         )
 
 
 def _user(text: str) -> tuple[str, str]:
     name, colon, password = text.partition(":")
     if not (name and colon and password):
-        raise CommandError("--user: write it as NAME:PASSWORD", WRONG_USAGE)
+        raise UsageError("--user: write it as NAME:PASSWORD")
     return name, password
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
-from .console import WRONG_USAGE, CommandError, add_run, add_trace, tell
+from .console import UsageError, add_run, add_trace, tell
 from .places import reading
 
 if TYPE_CHECKING:
@@ -51,9 +51,9 @@ def command(arguments: argparse.Namespace) -> int:
     from workbench.trace.words import visible
 
     if arguments.around is not None and arguments.at is None:
-        raise CommandError("--around is for --at", WRONG_USAGE)
+        raise UsageError("--around is for --at")
     if (arguments.around or 0) < 0:
-        raise CommandError(f"--around {arguments.around}: legal: 0 or more", WRONG_USAGE)
+        raise UsageError(f"--around {arguments.around}: legal: 0 or more")
     if arguments.at is not None:
         tell(step(cut_at(arguments)))
         return 0

@@ -6,7 +6,7 @@ import pprint
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from .console import WRONG_USAGE, CommandError, suggestion
+from .console import CommandError, UsageError, suggestion
 
 HASH, NO_OVERRUN, BLOCKED, ARRIVED = "hash", "no-overrun", "blocked", "arrived"
 STANDARD = (NO_OVERRUN, HASH)
@@ -74,10 +74,9 @@ def _blocked(run: Any, brake: str) -> Expected:
     for stall in stalls(run.rows):
         held[stall.brake] = held.get(stall.brake, 0) + stall.end_us - stall.start_us
     if brake not in held:
-        raise CommandError(
+        raise UsageError(
             f"--expect {BLOCKED}={brake}: nobody with something to send was blocked by that in"
-            f" this run{suggestion(brake, held)}",
-            WRONG_USAGE,
+            f" this run{suggestion(brake, held)}"
         )
     name = brake.replace("-", "_")
     text = f'''
@@ -137,7 +136,7 @@ def as_test(run: Any, expects: Sequence[str] = ()) -> str:
     for text in expects or STANDARD:
         kind, _, value = text.partition("=")
         if kind not in _KINDS or (kind == BLOCKED) != bool(value):
-            raise CommandError(f"--expect {text}: legal: {EXPECTS}", WRONG_USAGE)
+            raise UsageError(f"--expect {text}: legal: {EXPECTS}")
         found.append(_KINDS[kind](run, value))
     given = run.identity()
     preset = repr(given["preset"])

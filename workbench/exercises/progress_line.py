@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from types import TracebackType
 from typing import Self
 
 from .table import say
@@ -27,12 +26,7 @@ class ProgressLine:
         self._write(f"{self.label} ...")
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._write("")
         self._out.write("\r")
         self._out.flush()

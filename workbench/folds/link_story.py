@@ -149,7 +149,7 @@ def link_stories(
     beyond: dict[LinkKey, list[Row]] = {}
     for breach in broken:
         if breach["what"] == BEYOND_WINDOW and not breach["certain"]:
-            its_link = LinkKey(*(breach[name] for name in LinkKey._fields))
+            its_link = LinkKey.of(breach)
             beyond.setdefault(its_link, []).append(places[breach["seq"]])
     missing: dict[tuple[str, str | None], list[Row]] = {}
     for row in rows:

@@ -119,7 +119,7 @@ def summaries(
             link.longest_us = stall.end_us - stall.start_us
             link.longest_brake, link.longest_seq = stall.brake, stall.seq
     for breach in broken:
-        link = found.get(tuple(breach[name] for name in LinkKey._fields))
+        link = found.get(LinkKey.of(breach))
         if link is not None and breach["certain"]:
             link.violations += breach["what"] == BEYOND_CREDIT
             link.beyond_window += breach["what"] == BEYOND_WINDOW
@@ -206,12 +206,8 @@ def holding(links: Iterable[Mapping[str, Any]]) -> dict[Way, str]:
     Args:
         links: of a trace, each as of `advice`.
     """
-    held = (_key(link) for link in links if link["session"] is None and link["longest_us"])
+    held = (LinkKey.of(link) for link in links if link["session"] is None and link["longest_us"])
     return {key.way: key.name for key in held}
-
-
-def _key(link: Mapping[str, Any]) -> LinkKey:
-    return LinkKey(*(link[name] for name in LinkKey._fields))
 
 
 def advice(link: Mapping[str, Any], longest: str = "", *, whole: Mapping[Way, str] = _NONE) -> str:
@@ -225,7 +221,7 @@ def advice(link: Mapping[str, Any], longest: str = "", *, whole: Mapping[Way, st
     sender, brake = link["link_sender"] or "sender", link["longest_brake"]
     wrong = broken(link)
     if brake is None or not (longest or link["longest_us"]):  # what took no time is no wait
-        way = _key(link).way
+        way = LinkKey.of(link).way
         if link["session"] is not None and way in whole:
             return f"Nothing held it but what held its connection: see {whole[way]}."
         return wrong or "Nothing that is known to have been ready had to wait."

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
@@ -35,6 +35,11 @@ class LinkKey(NamedTuple):
     link: str | None
     link_sender: str | None
     attach_no: int | None
+
+    @classmethod
+    def of(cls, row: Mapping[str, Any]) -> LinkKey:
+        """The link of which an answer's row speaks."""
+        return cls(*(row[name] for name in cls._fields))
 
     @property
     def way(self) -> Way:

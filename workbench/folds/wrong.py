@@ -109,7 +109,7 @@ def _rules(broken: Sequence[Mapping[str, Any]]) -> Iterator[Wrong]:
     found: dict[tuple[str, str, str, str], list[int]] = {}
     for breach in broken:
         if breach["certain"]:
-            key = LinkKey(*(breach[name] for name in LinkKey._fields))
+            key = LinkKey.of(breach)
             place = key.name if key.link else f"{key.connection}/{key.session}"
             which = place, breach["from_peer"], breach["what"], breach["clause"]
             found.setdefault(which, []).append(breach["seq"])

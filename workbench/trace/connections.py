@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from .checks import checked
-from .files import TraceFileError, batches, from_table, reason
+from .files import EMPTY, TraceFileError, batches, from_table, reason
 from .schema import COLUMN_NAMES, Row
 
 __all__ = ["Connections"]
@@ -43,7 +43,7 @@ class Connections:
     def __init__(self, path: str | os.PathLike[str]) -> None:
         found = checked(path)  # it may come from anybody
         if not found.count:
-            raise TraceFileError(f"{path}: holds no rows: an empty trace")
+            raise TraceFileError(f"{path}: {EMPTY}")
         self.runs = set(found.last_us)
         self.last_us = max(found.last_us.values())
         self.sizes: Counter[str | None] = Counter()

@@ -12,7 +12,6 @@ from contextlib import ExitStack, suppress
 from functools import cache, lru_cache
 from operator import attrgetter
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Self
 
 from workbench.aside import held
@@ -23,6 +22,7 @@ from .schema import COLUMN_NAMES, STRUCT_COLUMNS, Row, arrow_schema, fitted, mis
 from .whole import part_of
 
 BATCH_ROWS = 20_000
+EMPTY = "holds no rows: an empty trace"
 _TUPLES = ("unknown", "brakes")
 
 
@@ -209,12 +209,7 @@ class TraceWriter:
         self.count += table.num_rows
         self._add(table)
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         try:
             if kind is None:
                 self._pack()
@@ -344,7 +339,7 @@ def iter_rows(path: str | os.PathLike[str], *, raw: bool = True) -> Iterator[Row
         with open_file(file) as parquet:
             count += parquet.metadata.num_rows
     if not count:
-        raise TraceFileError(f"{path}: holds no rows: an empty trace")
+        raise TraceFileError(f"{path}: {EMPTY}")
     return (
         row
         for file in files

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from .before import TEXTS
-from .files import TraceFileError, batches, from_table, open_file
+from .files import EMPTY, TraceFileError, batches, from_table, open_file
 from .fold import ABOUT, Scope, drawn_lines
 from .schema import COLUMN_NAMES, FRAME_EVENTS, LINK, SESSION, Row, fitted
 
@@ -65,7 +65,7 @@ class Pieces:
             with open_file(file) as parquet:
                 self.pieces += _pieces(file, parquet.metadata)
         if not self.pieces:
-            raise TraceFileError(f"{path}: holds no rows: an empty trace")
+            raise TraceFileError(f"{path}: {EMPTY}")
         self._bounds: dict[str, tuple[int, int]] = {}
         self._lines: dict[str, tuple[int, dict[Scope, int]]] = {}
         self._there: dict[_Piece, frozenset[str | None]] = {}

@@ -38,13 +38,7 @@ from workbench.trace.schema import (
 )
 from workbench.trace.words import counted, spec_name, times
 
-__all__ = ["WHAT", "Unknown", "UnknownReport", "told_once", "unknowns"]
-
-WHAT = frozenset(
-    {"rows", "clock", "others", "vantage", "inside", "reckoned", "beginning", "gap", "unreadable",
-     "encrypted", "payload", "counter", "waiting", "confirmed", "ending"}
-)  # fmt: skip
-"""The words of the column `what`; `data/README.md` says when each is told."""
+__all__ = ["Unknown", "UnknownReport", "told_once", "unknowns"]
 
 MANY_PLACES = 6
 """Of more places that one thing holds for, so many are named."""
@@ -72,7 +66,7 @@ class Unknown:
         connection: of which connection; None where it is about the whole run.
         session, link, link_sender, attach_no: of which link; None where it is about the whole
             connection. A link whose attach is not in the trace has no name.
-        what: one of the words in `WHAT`.
+        what: one word of those that `data/README.md` explains.
         unknown: what cannot be known, in words.
         why: why not, in words, with the trace's numbers.
         rows: how many rows it concerns; None where that means nothing.

@@ -1531,6 +1531,20 @@ def test_the_widget_unpacks_its_scene_and_keeps_the_cursor_both_ways(opened):
     assert page.locator(".wst").count() == 0
 
 
+def test_a_place_reaches_the_kernel_before_the_act_that_is_made_there(timed):
+    """Behind *Begin anew* it would be a place of the run before."""
+    page = timed("credit", ends=WIDGET)
+    page.clock.install()
+    page.locator(".wst").focus()
+    page.keyboard.press("ArrowRight")
+    assert "saved" not in page.evaluate("() => ({ ...document.body.dataset })")
+    page.get_by_role("button", name="publish", exact=True).click()
+    assert page.evaluate("() => document.body.dataset.saved") == "0 30"
+    page.evaluate("() => delete document.body.dataset.saved")
+    page.clock.run_for(1_000)
+    assert "saved" not in page.evaluate("() => ({ ...document.body.dataset })")
+
+
 def test_what_the_widget_tells_of_its_place_never_leads_it_back(timed):
     """Step and branch change one after the other; play goes on to the end of what an act grew."""
     scene = scene_of("credit")

@@ -2268,12 +2268,15 @@ function render({ model, el }) {
     model.set("cursor", to);
     if (model.get("branch") !== void 0) model.set("branch", of);
     telling = false;
-    waiting ??= setTimeout(() => {
-      waiting = void 0;
-      model.save_changes();
-    }, 100);
+    waiting ??= setTimeout(save, 100);
+  };
+  const save = () => {
+    clearTimeout(waiting);
+    waiting = void 0;
+    model.save_changes();
   };
   const send = (message) => {
+    if (waiting !== void 0) save();
     try {
       model.send(message);
     } catch {

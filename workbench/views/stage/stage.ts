@@ -723,9 +723,12 @@ function render({ model, el }: { model: Model; el: Element }): () => void {
     if (model.get("branch") !== undefined) model.set("branch", of);
     telling = false;
     // The picture never waits for the kernel; a held key sends it the last step, ten a second.
-    waiting ??= setTimeout(() => { waiting = undefined; model.save_changes(); }, 100);
+    waiting ??= setTimeout(save, 100);
   };
+  const save = () => { clearTimeout(waiting); waiting = undefined; model.save_changes(); };
   const send = (message: Message) => {
+    // A place that comes behind an act would be one of the scene before it.
+    if (waiting !== undefined) save();
     // After a restart of the kernel nobody is at the other end, and nothing will come.
     try { model.send(message); } catch { stage?.unanswered(); }
   };

@@ -16,7 +16,7 @@ import uuid
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from workbench.aside import aside
 from workbench.trace.files import files_in
@@ -124,14 +124,11 @@ def _remote(url: str) -> Iterator[tuple[str, int]]:
 
 def _arrow(url: str) -> tuple[Any, str]:
     """Arrow's file system of a URL, and the path in it."""
-    import pyarrow as pa
     import pyarrow.fs as pafs
 
     scheme, rest = url.split("://", 1)
-    try:
+    with _clear(url):
         system, path = pafs.FileSystem.from_uri(f"{_SCHEMES.get(scheme, scheme)}://{rest}")
-    except (pa.ArrowException, OSError, ValueError) as error:
-        raise AnalysisError(f"{url}: {str(error).splitlines()[0]}") from None
     return system, path
 
 
@@ -141,7 +138,7 @@ def _clear(url: str) -> Iterator[None]:
 
     try:
         yield
-    except (pa.ArrowException, OSError) as error:
+    except (pa.ArrowException, OSError, ValueError) as error:
         raise AnalysisError(f"{url}: {str(error).splitlines()[0]}") from None
 
 
@@ -155,15 +152,13 @@ def fetched(path: str) -> Iterator[Path]:
     if not is_url(path):
         yield Path(path)
         return
+    import pyarrow.fs as pafs
+
     with aside() as folder:
         copy = folder / path.rsplit("/", 1)[-1]
         system, inside = _arrow(path)
-        with (
-            _clear(path),
-            system.open_input_stream(inside, compression=None) as stream,
-            copy.open("wb") as file,
-        ):
-            shutil.copyfileobj(stream, file, 1 << 20)
+        with _clear(path):
+            pafs.copy_files(inside, str(copy), system, pafs.LocalFileSystem())
         yield copy
 
 
@@ -173,31 +168,11 @@ def sent(file: Path, url: str) -> None:
     Raises:
         AnalysisError: it cannot be written there.
     """
+    import pyarrow.fs as pafs
+
     system, inside = _arrow(url)
-    with (
-        _clear(url),
-        file.open("rb") as stream,
-        system.open_output_stream(inside, compression=None) as there,
-    ):
-        shutil.copyfileobj(stream, there, 1 << 20)
-
-
-class Target(Protocol):
-    """A folder that a trace is written into: first aside, then under its name."""
-
-    aside: str
-
-    def names(self) -> set[str]:
-        """Of the files that are there."""
-
-    def make(self, name: str) -> str:
-        """A new folder aside."""
-
-    def keep(self, written: str, name: str) -> None:
-        """Put a file that was written aside under its name."""
-
-    def clear(self) -> None:
-        """Take away what is aside, and the folder if nothing came of it."""
+    with _clear(url):
+        pafs.copy_files(str(file), inside, pafs.LocalFileSystem(), system)
 
 
 def target_at(folder: str | Path) -> Target:
@@ -227,17 +202,21 @@ class _Folder:
         self.aside = str(self._aside)
 
     def names(self) -> set[str]:
+        """Of the files that are there."""
         return {file.name for file in self.folder.iterdir()}
 
     def make(self, name: str) -> str:
+        """A new folder aside."""
         place = self._aside / name
         place.mkdir(parents=True)
         return str(place)
 
     def keep(self, written: str, name: str) -> None:
+        """Put a file that was written aside under its name."""
         (self._aside / written).replace(self.folder / name)
 
     def clear(self) -> None:
+        """Take away what is aside, and the folder if nothing came of it."""
         shutil.rmtree(self._aside, ignore_errors=True)
         if self._made:
             with suppress(OSError):  # there is something in it
@@ -295,3 +274,7 @@ class _Url:
         with _clear(self.url):
             if self._system.get_file_info(self._aside).type != pafs.FileType.NotFound:
                 self._system.delete_dir(self._aside)
+
+
+Target = _Folder | _Url
+"""A folder that a trace is written into: first aside, then under its name."""

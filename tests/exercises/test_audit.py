@@ -14,6 +14,7 @@ from workbench.exercises.audit import (
     audited_run,
 )
 from workbench.exercises.readers import BelievesTheFlow, CountsFromZero, source_of
+from workbench.notebook import PlainError
 from workbench.scenarios import run
 
 CAPTURES = Path(__file__).resolve().parent.parent.parent / "data" / "captures"
@@ -162,3 +163,15 @@ def test_a_message_in_several_frames_uses_up_credit_once():
     audited = audit(queue.act(queue.start_seq, "grant", link_credit=1))
     assert sum(line.kind == "transfer" for line in audited.lines) > 2
     assert len(audited.stalls()) == 1
+
+
+@pytest.mark.parametrize("link_credit", [0, -1])
+def test_a_run_without_credit_is_refused_by_the_name_that_was_given(link_credit):
+    """Not by that of the act or parameter behind it."""
+    with pytest.raises(PlainError, match=r"^link_credit is .*; legal: 1 or more$"):
+        audited_run(link_credit)
+
+
+def test_no_start_gives_a_table_without_lines():
+    """And no mistake of ours."""
+    assert len(str(audit_starts([], link_credit=3)).splitlines()) == 1

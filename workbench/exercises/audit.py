@@ -199,7 +199,12 @@ def audited_run(
         link_credit: of the first and the last grant; the one that crosses is twice as large.
         initial_delivery_count: with which the sender begins.
         preset: every other number.
+
+    Raises:
+        WrongValueError: there is no credit to be used.
     """
+    if link_credit < 1:
+        raise WrongValueError(say("audit.no-credit", n=link_credit))
     given = {"messages": link_credit, "initial_delivery_count": initial_delivery_count}
     played = run("credit", preset, given)
 
@@ -229,7 +234,7 @@ class Starts(Tabled):
     @property
     def table(self) -> Table:
         """A row a start: how often credit was used up, and how often each reader noticed."""
-        first = next(iter(self.audits.values()))
+        readers = next((audit.readers for audit in self.audits.values()), ())
         lines = [
             (
                 str(start),
@@ -238,7 +243,7 @@ class Starts(Tabled):
             )
             for start, audit in self.audits.items()
         ]
-        return table_of("audit-starts", lines, (say("audit.ledgers"), *first.readers))
+        return table_of("audit-starts", lines, (say("audit.ledgers"), *readers))
 
 
 @takes

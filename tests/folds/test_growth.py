@@ -95,6 +95,20 @@ def full_consumers_of_a_queue(n: int) -> Iterator[dict]:
                "ledger": {"queue_ready": ready}}  # fmt: skip
 
 
+def confirms_of_many(n: int) -> Iterator[dict]:
+    """Each of the next message alone, though each might speak of several."""
+    for kind, sender, frame in (
+        ("publish", "client", {"exchange": ""}),
+        ("ack", "broker", {"multiple": True}),
+    ):
+        for number in range(1, n + 1):
+            its = frame | ({"delivery_tag": number} if sender == "broker" else {})
+            yield seen(f"basic.{kind}", sender) | {
+                "protocol": AMQP_0_9_1, "session": 1, "frame_091": its,
+                "ledger": {"published": number},
+            }  # fmt: skip
+
+
 def connections_that_come_and_go(n: int) -> Iterator[dict]:
     """Each of them opened and closed by both."""
     for number in range(n):
@@ -114,6 +128,7 @@ def connections_that_come_and_go(n: int) -> Iterator[dict]:
         (window_that_closes, "throughput"),
         (questions_without_answer, "violations"),
         (full_consumers_of_a_queue, "stalls"),
+        (confirms_of_many, "latency"),
         (connections_that_come_and_go, "transcript"),
     ],
     ids=lambda it: getattr(it, "__name__", it),

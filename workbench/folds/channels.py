@@ -309,7 +309,7 @@ def _covered(row: Row, waiting: Mapping[int, Mark]) -> list[int]:
         return []
     if not row.fields.get("multiple"):
         return [tag] if tag in waiting else []
-    return [number for number in waiting if number <= tag or tag == 0]
+    return list(itertools.takewhile(lambda number: number <= tag or tag == 0, waiting))
 
 
 def gaps(rows: Iterable[Row]) -> list[Span]:

@@ -29,8 +29,10 @@ def total_memory(cgroup: Path = Path("/sys/fs/cgroup")) -> int | None:
 
 def raise_open_files() -> None:
     """Most systems begin with 1,024, and then nobody is told why no more clients are let in."""
-    with contextlib.suppress(ImportError, OSError, ValueError):  # Windows; or no more are allowed
+    with contextlib.suppress(ImportError, OSError, ValueError):  # Windows; or not allowed
         import resource
 
         soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-        resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, OPEN_FILES), hard))
+        wanted = OPEN_FILES if hard == resource.RLIM_INFINITY else min(OPEN_FILES, hard)
+        if soft != resource.RLIM_INFINITY and soft < wanted:
+            resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))

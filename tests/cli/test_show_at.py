@@ -126,7 +126,8 @@ def test_what_cannot_be_is_told_in_one_line(
 
 
 @pytest.mark.parametrize(
-    ("response", "told"), [({"binary": "00616263"}, "4 octets"), (5, "no octets")]
+    ("response", "told"),
+    [({"binary": "00616263"}, "4 octets"), ({"binary": "zz"}, "no octets"), (5, "no octets")],
 )
 def test_a_secret_is_counted_however_a_trace_has_it(response: object, told: str) -> None:
     """As JSON of octets, and as what a foreign trace has in their place."""

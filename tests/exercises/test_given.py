@@ -198,10 +198,7 @@ CREDIT = run("credit")
         (lambda: lesson_10.drawn(3), "charts: a chart .* not int"),
         (lambda: Answer(question="held", rows=[{}], path=REPO).row("1"), "number: a whole number"),
         (lambda: Mystery(seed=1, level=1, run=CREDIT).compare(3), "other: what `mystery` gave"),
-        (
-            lambda: lesson_11.fill(LIVE, "q", "3"),
-            "messages: a whole number .* not str",
-        ),
+        (lambda: lesson_11.fill(LIVE, "q", "3"), "messages: a whole number .* not str"),
         (lambda: frozen_wire("amqp://here"), "^what `serve` gave .* not str$"),
         (lambda: credit_chart(3), "^a run or its rows .* not int$"),
         (lambda: credit_chart("credit"), "^a run or its rows .* not str$"),

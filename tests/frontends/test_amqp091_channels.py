@@ -1752,6 +1752,20 @@ def test_a_channel_that_its_client_has_closed_is_forgotten(preset):
     assert shown == {f"channel_{first.number}"}
 
 
+@pytest.mark.parametrize("name", ["rmq1.5", "rmq2.0", "rmq3.5.5", "rmq4.0", "rmq4.3"])
+def test_a_number_may_be_used_and_closed_again_while_its_channel_works_on(name):
+    """Its second channel is over before the first has worked off what it was given."""
+    rig, client, channel = ready(0, preset_of(name), channel_us=50, channel_content_us=50)
+    for _ in range(20):
+        channel.publish("", "q", b"m")
+    close = ChannelClose(reply_code=200, reply_text="", class_id=0, method_id=0)
+    for method in (close, ChannelCloseOk(), ChannelOpen(), close):
+        client.wire.send(client, Frame(channel.number, method))
+    client.writable = False
+    rig.rest()
+    assert not any(name.startswith("channel_") for name in rig.ends["c1"].overview())
+
+
 def test_an_exchange_of_other_terms_is_told_of_whatever_its_name():
     """The kind of an error is not read out of its text."""
     rig, client, channel = ready()

@@ -79,6 +79,20 @@ def test_acknowledgements_wait_behind_publishes_over_0_9_1_alone():
     assert (beside.answer, beside.reason) == (30, "All 30: each acknowledgement was read.")
 
 
+@pytest.mark.parametrize(
+    ("there", "prefetch", "reason"),
+    [
+        (3, 6, "All 3, though 3 acknowledgements stand in the socket unread"),
+        (30, 0, "All 30, though 30 acknowledgements stand in the socket unread"),
+        (7, 6, "6. The consumer sent 6 acknowledgements; 6 of them stand in the socket"),
+    ],
+)
+def test_what_needs_no_acknowledgement_is_not_said_to_be_acknowledged(there, prefetch, reason):
+    """Where no more is ready than may be unacknowledged all of it comes, and nobody reads."""
+    begun = chain(beside=True, consume=True, prefetch=prefetch, ready=there, processing_us=500)
+    assert solved(predict.ack_behind, begun, 40).reason.startswith(reason)
+
+
 def test_a_new_prefetch_is_for_consumers_that_begin_later():
     """Whoever is there keeps the old one."""
     solution = solved(predict.too_late, run("prefetch", "rmq4.3"), 5, 20)

@@ -61,6 +61,7 @@ def compared(question: Question, choice: object = None) -> Verdict:
         lambda: lesson_09.predict.goes_on_at.question(MARKS, publish=5),
         lambda: lesson_09.predict.limit.question(BARE, publish=5),
         lambda: lesson_09.predict.stops_at.question(CREDIT, publish=9),
+        lambda: lesson_03.predict.silence.question(CREDIT, link_credit=0),
         lambda: lesson_06.predict.too_late.question(PREFETCH, limit=50, later=60),
         lambda: lesson_06.predict.too_late.question(PREFETCH, limit=0, later=60),
         lambda: lesson_06.predict.in_all.question(PREFETCH, limit=30),

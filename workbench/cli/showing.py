@@ -117,7 +117,8 @@ def fields(row: Any) -> Iterator[str]:
     if values:
         yield "  fields on the wire"
         for name, value in values.items():
-            shown = visible(field_text(name, value)) + ", not shown" * (name in SECRETS)
+            hidden = name in SECRETS and value is not None
+            shown = visible(field_text(name, value)) + ", not shown" * hidden
             yield f"    {spec_name(name):<{FIELD_WIDTH}} {shown}"
     if row.frame_bytes is not None:
         yield f"    {'frame':<{FIELD_WIDTH}} {row.frame_bytes} octets, body {row.body_bytes or 0}"

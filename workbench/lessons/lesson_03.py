@@ -194,19 +194,18 @@ def silence(run: Run, link_credit: int) -> Found:
     yield {"ready": int(run.parameters["messages"] or 0)}
     branch = run.act(run.start_seq, "grant", link_credit=link_credit)
     flows = measure.frames(branch.rows, "flow", from_peer=BROKER, after=run.start_seq)
-    sent = measure.messages(branch.rows, after=run.start_seq)
+    start = run.start_seq
+    sent = measure.frames(branch.rows, "transfer", event=SENT, from_peer=BROKER, after=start)
+    assert sent or not run.parameters["messages"]
     return facts(
-        len(flows) + sent,
+        len(flows) + len(sent),
         case="sent" if sent else "silent",
         held=measure.credit(branch.rows, BROKER),
         wrong={"a request is answered": 1},
         beside=counted(
             branch,
             say("answers"),
-            sorted(
-                [*flows, *measure.handed_over(branch.rows, after=run.start_seq)],
-                key=lambda row: row.seq,
-            ),
+            sorted([*flows, *sent], key=lambda row: row.seq),
         ),
     )
 

@@ -213,10 +213,13 @@ def ack_behind(run: Run, publish: int) -> Found:
     yield {"there": there, "prefetch": prefetch}
     branch = flooded_at_once(run, publish)
     acks = measure.frames(branch.rows, "basic.ack", from_peer=CLIENT)
+    read = measure.frames(branch.rows, "basic.ack", event=RECEIVED, from_peer=CLIENT)
     got = consumed(branch)
+    assert acks
     return facts(
         got,
-        case="behind" if got < there else "read",
+        case="read" if len(read) == len(acks) else "behind" if got < there else "enough",
+        unread=len(acks) - len(read),
         acks=len(acks),
         wrong={
             "acknowledgements have a way of their own": there,

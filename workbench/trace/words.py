@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from functools import partial
 from typing import Any
 from urllib.parse import unquote
@@ -163,10 +164,12 @@ _DETAILS: tuple[str, ...] = tuple(field.name for field in DETAIL_FIELDS)
 
 def field_text(name: str, value: object) -> str:
     """A field of a frame; of a secret octets are counted, not shown: a line is read and pasted."""
-    if name not in SECRETS:
+    if name not in SECRETS or value is None:
         return value_text(value)
-    octets = revived(value)
-    return say("text.hidden", n=len(octets) if isinstance(octets, str | bytes) else 0)
+    n = 0
+    with suppress(TypeError, ValueError):  # a foreign trace may have anything in its place
+        n = len(revived(value))
+    return say("text.hidden", n=n)
 
 
 def frame_text(row: Row) -> str:

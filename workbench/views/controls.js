@@ -73,6 +73,7 @@ export default {
     addEventListener("keydown", keep, true);
     addEventListener("keydown", tell, true);
     addEventListener("click", tell, true);
+    addEventListener("workbench-press", tell);
     addEventListener("keydown", leave);
     watch(model.get("layout")); // which has the prototype of every widget's model
   },

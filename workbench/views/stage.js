@@ -2277,6 +2277,7 @@ function render({ model, el }) {
   };
   const send = (message) => {
     if (waiting !== void 0) save();
+    dispatchEvent(new Event("workbench-press"));
     try {
       model.send(message);
     } catch {

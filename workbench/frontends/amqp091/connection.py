@@ -255,7 +255,7 @@ class BrokerConnection091:
         process = self._channels.pop(channel, None)
         if process is not None:
             process.end()
-            if self._numbers[channel.number] is channel:
+            if self._numbers.get(channel.number) is channel:
                 del self._numbers[channel.number]
 
     def _login(self, event: MethodReceived, method: ConnectionStartOk) -> None:

@@ -727,8 +727,10 @@ function render({ model, el }: { model: Model; el: Element }): () => void {
   };
   const save = () => { clearTimeout(waiting); waiting = undefined; model.save_changes(); };
   const send = (message: Message) => {
-    // A place that comes behind an act would be one of the scene before it.
+    // A place that comes behind an act would be one of the scene before it. What ipywidgets hold back
+    // goes ahead, too (`controls.js`).
     if (waiting !== undefined) save();
+    dispatchEvent(new Event("workbench-press"));
     // After a restart of the kernel nobody is at the other end, and nothing will come.
     try { model.send(message); } catch { stage?.unanswered(); }
   };

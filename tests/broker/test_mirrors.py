@@ -225,3 +225,14 @@ def test_what_cannot_be_is_refused_in_one_line(wrong, said) -> None:
 def quorum(rig: Rig) -> None:
     rig.broker.declare("r", QueueArguments(queue_type="quorum"), replicas=1)
     rig.broker.mirror("r", ["n2"])
+
+
+def test_a_mirror_that_had_some_messages_has_as_many_as_the_queue_when_it_is_synchronised() -> None:
+    """It drops what it has, and gets all (`rabbit_mirror_queue_sync.erl`, `slave`)."""
+    rig = Rig(fill=100)
+    rig.publish(50)
+    rig.rest()
+    assert rig.taken == [50, 50]
+    rig.mirrors.synchronise()
+    rig.rest()
+    assert rig.taken == [150, 150]

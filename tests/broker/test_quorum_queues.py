@@ -8,8 +8,11 @@ from workbench.amqp10.frame import Frame
 from workbench.amqp10.messaging import Accepted, Data, Header, Source, encode_message
 from workbench.amqp10.performatives import Attach, Detach, Disposition, Role, Transfer
 from workbench.frontends import message_of
-from workbench.queues import QueueArguments, QueueError
-from workbench.sim import Actor
+from workbench.peers.client091 import Client091, Consumer091
+from workbench.queues import Enqueue, QueueArguments, QueueError
+from workbench.queues.quorum_fifo import Logged
+from workbench.scenarios.world import World
+from workbench.sim import Actor, VirtualClock
 
 from .rig import RMQ43, SPEC, Rig, data
 from .talk import Talk
@@ -328,3 +331,56 @@ def test_the_soft_limit_blocks_a_channel_that_has_passed_it_and_no_session() -> 
     queue.resume()
     rig.rest()
     assert (channel.blocked, queue.mailbox, queue.queue.ready) == (False, 0, 74)
+
+
+def test_no_two_queues_write_under_one_name_whatever_they_are_called():
+    """A queue that was declared again has another name in the log, which a queue may have, too."""
+    rig = quorum_rig()
+    names = ["q", "q#1", "q", "q#1", "q#2", "q"]
+    writers = [rig.broker.cluster.groups["q"].writer]
+    for name in names:
+        if name in rig.broker.queues:
+            rig.broker.delete(name)
+        rig.broker.declare(name, QUORUM)
+        writers.append(rig.broker.cluster.groups[name].writer)
+    assert len(set(writers)) == len(writers)
+
+
+def test_what_a_log_holds_stays_when_a_channel_goes_and_counts_what_was_put_in():
+    """A log is kept whole: who sent a command is none of its concern."""
+    rig = quorum_rig()
+    queue = rig.broker.queues["q"]
+    channel = Actor[None](rig.clock, "channel:c1/1", service_us=0, handle=print)
+    for _ in range(5):
+        queue.publish(message_of(b"m"), via=channel)
+    rig.rest()
+    held = queue.held_octets
+    queue.left(channel)
+    assert queue.held_octets == held
+    queue.fill([message_of(b"m")] * 5)
+    assert queue.held_octets == 2 * held
+
+
+@pytest.mark.parametrize("behind", [0, 127])
+def test_a_delivery_that_a_cut_had_kept_goes_back_if_its_consumer_was_cancelled(behind):
+    """However many commands are sent again with the cancel: 128 go at once."""
+    world = World(preset=RMQ43, parameters={"latency_us": 1000}, tap=None, clock=VirtualClock())
+    cluster = world.broker.make_cluster(3, client_latency_us=500)
+    queue = world.broker.declare("q", QUORUM, replicas=3)
+    consumer = Consumer091("k", "q", prefetch=3, processing_us=None)
+    world.connect(Client091(world.clock, [consumer]), "c1", peer="c1")
+    world.clock.run_until_rest(10**6)
+    cluster.cut("n1", "front")
+    for number in range(2):
+        command = Enqueue(message=message_of(b"m%d" % number))
+        cluster.groups["q"]._propose(Logged("other", 0, 0, command))
+    world.clock.run_until_rest(10**6)
+    for _ in range(behind):
+        queue.publish(message_of(b"p"), via=next(iter(queue._channels)))
+    consumer.cancel()
+    world.clock.run_until_rest(10**6)
+    cluster.heal("n1", "front")
+    world.clock.run_until_rest(10**6)
+    held = queue.queue.unsettled
+    assert held == consumer.received
+    assert queue.queue.ready == behind + 2 - held

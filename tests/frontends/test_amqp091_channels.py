@@ -1772,3 +1772,11 @@ def test_an_exchange_of_other_terms_is_told_of_whatever_its_name():
     name = "no exchange type"
     do(rig, channel, *(ExchangeDeclare(exchange=name, durable=kept) for kept in (True, False)))
     assert "inequivalent arg 'durable'" in refusal(client)[2]
+
+
+def test_a_quorum_queue_that_cannot_be_made_now_is_refused():
+    """A node of its replicas is down; the client is told, and the broker goes on."""
+    rig, client, channel = ready()
+    rig.broker.make_cluster(3).crash("n3")
+    do(rig, channel, QueueDeclare(queue="new", durable=True, arguments=QUORUM))
+    assert "n3 down" in refusal(client)[2]

@@ -248,3 +248,10 @@ def test_what_an_endpoint_of_0_9_1_refuses_the_act_is_refused_with() -> None:
 def _channel_opened(world: World) -> None:
     """Open a channel."""
     world.peers[WORKER].amqp.open_channel()
+
+
+@pytest.mark.parametrize("preset", ["rmq1.5", "rmq1.8"])
+def test_a_client_that_has_run_out_of_heap_starts_no_consumers(preset):
+    """It is asked to stop when its connection is over."""
+    played = run("emergency_brake", preset, {"more_consumers": 1, "heap_octets": 5000})
+    assert played.rows

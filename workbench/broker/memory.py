@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Protocol
 
-from workbench.sim import Clock, Tap
+from workbench.sim import Clock, Tap, Timer
 
 MEMORY = "memory"
 CHECK_INTERVAL_US = 1_000_000  # rabbit_memory.hrl: DEFAULT_MEMORY_CHECK_INTERVAL
@@ -61,6 +61,7 @@ class MemoryMonitor:
         self._unchecked = 0
         self.on_change: Callable[[bool], None] = lambda _on: None
         self._set = False  # by this monitor: an alarm that a person has set stays
+        self._looks: Timer | None = None  # while it is on
         self._note = tap.bind(broker.clock, vantage="broker").note
 
     def received(self, octets: int) -> None:
@@ -77,14 +78,20 @@ class MemoryMonitor:
             self._set = True
             self._broker.set_alarm(MEMORY)
             self.on_change(True)
-            self._broker.clock.call_later(CHECK_INTERVAL_US, self._check_again, idle=True)
+            self._look_again()
         elif self._set and not above:
             self._set = False
+            if self._looks is not None:
+                self._looks.cancel()
             self._broker.clear_alarm(MEMORY)
             self.on_change(False)
+
+    def _look_again(self) -> None:
+        clock = self._broker.clock
+        self._looks = clock.call_later(CHECK_INTERVAL_US, self._check_again, idle=True)
 
     def _check_again(self) -> None:
         self._note("note", MEMORY, extra={"held": self._held(), "limit": self.limit})
         self.check()
         if self._set:
-            self._broker.clock.call_later(CHECK_INTERVAL_US, self._check_again, idle=True)
+            self._look_again()

@@ -10,9 +10,9 @@ A node that is cut off is only seen to be so after a while (Erlang's `net_tickti
 there meanwhile waits; when it is seen, whoever counted credit with the mirror forgets it
 (`credit_flow:peer_down`), and no confirm waits for it any more.
 
-A mirror has what came since it joined. `synchronise` copies the rest, message by message, through a
-process that waits for credit of all mirrors it sends to; the queue does nothing else meanwhile
-(`rabbit_mirror_queue_sync.erl`).
+A mirror has what came since it joined. To be synchronised it drops that, and is sent all that the
+queue holds, message by message, through a process that waits for credit of all mirrors it sends to;
+the queue does nothing else meanwhile (`rabbit_mirror_queue_sync.erl`).
 
 What is not modelled: the master's own end, and a mirror's disk.
 """
@@ -121,7 +121,11 @@ class Mirror:
             copy.publish.answered(self, CONFIRMED)
 
     def begin_copying(self) -> Actor[Copy]:
-        """Read nothing but what is copied, as the process does in its own loop."""
+        """Read nothing but what is copied, as the process does in its own loop.
+
+        What it had it has dropped.
+        """
+        self.taken = 0
         hangs = self.process.stalled
         self.process.stall()
         self.copying = self._process()

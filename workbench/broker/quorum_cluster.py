@@ -7,6 +7,7 @@ and `stall` says why in words.
 
 from __future__ import annotations
 
+import itertools
 from functools import partial
 
 from workbench.queues import QueueArguments, QueueError
@@ -140,11 +141,17 @@ class QuorumCluster:
                 two_priorities=two_priorities,
             ),
             self._make_replica,
-            writer=name if name not in self._writers.values() else f"{name}#{len(self._writers)}",
+            writer=self._writer(name),
             command_us=command_us,
         )
         self._writers[group.writer] = name
         return group
+
+    def _writer(self, name: str) -> str:
+        """A name for a queue's entries in the logs that no queue had before, whatever its own."""
+        numbers = itertools.count(len(self._writers))
+        every = itertools.chain((name,), (f"{name}#{number}" for number in numbers))
+        return next(one for one in every if one not in self._writers)
 
     def forget(self, queue: str, writer: str) -> None:
         """A queue is deleted: nothing of it is kept."""

@@ -166,6 +166,7 @@ class QuorumProcess:
         self._cancelled: dict[str, FifoClient] = {}  # consumers that may have something to settle
         self._leaving: dict[str, Callable[[], None]] = {}  # told when a consumer is gone
         self._logged_octets = 0
+        self._logged = 0  # commands of channels that are gone, and from before the run
         self._ended = False
         self._unused = QueueTimer(clock, self._expire)
         self.touch()
@@ -194,8 +195,8 @@ class QuorumProcess:
 
     @property
     def sent(self) -> int:
-        """Commands that were ever sent."""
-        return sum(one.client.sent for one in self._clients())
+        """Commands that were ever sent, or put in before the run began."""
+        return self._logged + sum(one.client.sent for one in self._clients())
 
     @property
     def mailbox(self) -> int:
@@ -243,6 +244,7 @@ class QuorumProcess:
         """Put messages in before the run begins: no time passes, one row tells of all."""
         commands = [Enqueue(message=message) for message in messages]
         self.group.fill(commands)
+        self._logged += len(commands)
         self._logged_octets += sum(one.message.size for one in commands)
         self._tell_available()
         if commands:
@@ -371,6 +373,7 @@ class QuorumProcess:
             for answered in tuple(through.answers.values()):
                 answered(self, UNROUTABLE)
             through.end()
+            self._logged += through.client.sent
 
     # -- told by clients ----------------------------------------------------------------------
 
@@ -409,8 +412,12 @@ class QuorumProcess:
         )
         self._tell_available()
         self._log("deliver", kind=deliver.consumer)
-        self._links[deliver.consumer].waiting.append(deliver)
-        self._flush(deliver.consumer)
+        name = deliver.consumer
+        if name in self._links:
+            self._links[name].waiting.append(deliver)
+            self._flush(name)
+        elif name in self._cancelled:  # a cut had kept it until the consumer was cancelled
+            self.command(Release(consumer=name, message_ids=(effect.number,)))
 
     def told(self, effect: QuorumEffect) -> None:
         """Answers to credit, a new active consumer, a full queue, a message thrown away."""

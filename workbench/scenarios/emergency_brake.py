@@ -261,7 +261,7 @@ def emergency_brake(
 
     def asked(active: bool) -> None:
         worker = world.peers[WORKER]
-        if not active and len(worker.tasks) == 1:
+        if not active and len(worker.tasks) == 1 and worker.amqp.opened:
             for number in range(more_consumers):
                 worker.add(_consumer(world, f"{CONSUMER}-{number + 2}"))
 

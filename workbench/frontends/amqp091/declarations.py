@@ -106,7 +106,7 @@ class Declarations:
             handler(self, method, answer)
         except QueueLockedError as error:
             raise RefusedError(ReplyCode.RESOURCE_LOCKED, str(error)) from None
-        except (QueueConflictError, QueuePropertyError, QueueArgumentError) as error:
+        except (QueueConflictError, QueuePropertyError, QueueArgumentError, QueueError) as error:
             raise RefusedError(ReplyCode.PRECONDITION_FAILED, str(error)) from None
         except RoutingError as error:
             raise RefusedError(_CODES[error.reason], str(error)) from None

@@ -50,16 +50,11 @@ def same(answer, folded):
 
 ASKED = [
     ("windows", UNCUT),
-    *(
-        pytest.param(*case, marks=pytest.mark.slow)
-        for case in (
-            ("grants", CUT),
-            ("windows", CUT),
-            ("violations", WHOLE),
-            ("windows", WHOLE),
-            ("throughput", UNCUT),
-        )
-    ),
+    ("grants", CUT),
+    ("windows", CUT),
+    ("violations", WHOLE),
+    ("windows", WHOLE),
+    ("throughput", UNCUT),
 ]
 
 
@@ -69,7 +64,7 @@ ELSEWHERE = {"summary", "stalls", "credit", "prefetch", "compare", *CONNECTED}
 
 def test_every_question_is_asked_of_both_engines():
     """Each has a fold and a Spark query, which must agree."""
-    asked = {name for name, _ in (getattr(case, "values", case) for case in ASKED)}
+    asked = {name for name, _ in ASKED}
     assert asked | ELSEWHERE == folds.QUESTIONS.keys(), "ask it here, cut into chunks and whole"
 
 
@@ -78,6 +73,7 @@ def collected(answer):
     return answer.columns, [row.asDict() for row in answer.collect()]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "chunks"), ASKED)
 def test_a_question_is_the_fold_s(trace, rows, name, chunks):
     """In one go, or cut into chunks, where links, sessions and messages go on in the next."""

@@ -365,6 +365,7 @@ def test_a_hint_is_given_to_whom_asks():
     assert len(verdict.hints) == 2
 
 
+@pytest.mark.slow
 def test_the_archives_rate_is_the_steady_one_and_grows_with_the_credit():
     """As counted by hand: 240 in a round trip of 80 ms and the 12 ms for a half."""
     assert archive_rate(HALF, 240) == pytest.approx(240 / 0.092)

@@ -68,6 +68,7 @@ def test_one_application_is_held_beyond_doubt_and_its_setting_is_the_cure(seed, 
     assert check.cured_by(drawn, after, log=Progress()).right
 
 
+@pytest.mark.slow
 def test_a_seed_is_the_same_mystery_for_a_whole_class(first):
     """Two draws of one seed agree row by row, and another seed is another mystery."""
     again = mystery(1, level=1)

@@ -90,6 +90,7 @@ def test_the_disk_decides_how_two_links_share_one_session():
     assert max(sums) < 1.01 * min(sums)
 
 
+@pytest.mark.slow
 def test_the_session_s_time_is_the_sum_s_and_half_of_it_nearly_twice_the_classic_count():
     """1,237,655 transfers in ten seconds are 8.08 us each; the quorum link waits for its disk."""
     total = sum(one.messages for one in counts().values())

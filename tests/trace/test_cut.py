@@ -402,7 +402,11 @@ def many(
     return written(tmp_path, rows, 150), rows
 
 
-@pytest.mark.parametrize("many", ["credit", "prefetch", "qpid"], indirect=True)
+@pytest.mark.parametrize(
+    "many",
+    ["credit", *(pytest.param(name, marks=pytest.mark.slow) for name in ("prefetch", "qpid"))],
+    indirect=True,
+)
 def test_of_many_lines_only_what_the_rows_are_of_is_followed_and_all_of_that(
     many: tuple[Path, list[Row]], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -13,8 +13,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "BY_BRAKE", "COMPARE", "CREDIT", "GRANTS", "HELD", "LATENCY", "LINK", "LOST", "PREFETCH",
-    "RATES",
-    "STALLS", "SUMMARY", "THROUGHPUT", "TRACE", "VIOLATIONS", "WINDOWS", "spark_type",
+    "RATES", "STALLS", "SUMMARY", "THROUGHPUT", "TRACE", "VIOLATIONS", "WINDOWS", "spark_type",
 ]  # fmt: skip
 
 _WORDS: dict[str, T.DataType] = {

@@ -61,7 +61,7 @@ class MemoryMonitor:
         self._unchecked = 0
         self.on_change: Callable[[bool], None] = lambda _on: None
         self._set = False  # by this monitor: an alarm that a person has set stays
-        self._looks: Timer | None = None  # while it is on
+        self._next_look: Timer | None = None  # at the memory, while the alarm is on
         self._note = tap.bind(broker.clock, vantage="broker").note
 
     def received(self, octets: int) -> None:
@@ -81,14 +81,14 @@ class MemoryMonitor:
             self._look_again()
         elif self._set and not above:
             self._set = False
-            if self._looks is not None:
-                self._looks.cancel()
+            if self._next_look is not None:
+                self._next_look.cancel()
             self._broker.clear_alarm(MEMORY)
             self.on_change(False)
 
     def _look_again(self) -> None:
         clock = self._broker.clock
-        self._looks = clock.call_later(CHECK_INTERVAL_US, self._check_again, idle=True)
+        self._next_look = clock.call_later(CHECK_INTERVAL_US, self._check_again, idle=True)
 
     def _check_again(self) -> None:
         self._note("note", MEMORY, extra={"held": self._held(), "limit": self.limit})

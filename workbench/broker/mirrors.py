@@ -123,7 +123,7 @@ class Mirror:
     def begin_copying(self) -> Actor[Copy]:
         """Read nothing but what is copied, as the process does in its own loop.
 
-        What it had it has dropped.
+        It drops what it had.
         """
         self.taken = 0
         hangs = self.process.stalled

@@ -155,6 +155,7 @@ class VirtualHost:
             QueueConflictError: another one is there.
             QueueArgumentError: the arguments are not possible.
             QueuePropertyError: a queue of this type cannot be so.
+            QueueError: a node that a quorum queue needs is down.
         """
         name = name or self.generated_name(SERVER_NAMED)
         owner = connection if exclusive else None

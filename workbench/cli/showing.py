@@ -109,7 +109,7 @@ def step(cut: Cut, around: int | None = None) -> Iterator[str]:
 
 def fields(row: Any) -> Iterator[str]:
     """The frame's fields as they were on the wire; what was absent is not listed."""
-    from workbench.trace.secret_fields import SECRETS
+    from workbench.trace.secret_fields import is_secret
     from workbench.trace.words import field_text, spec_name, visible
 
     values = {name: value for name, value in row.fields.items() if name != "extra_json"}
@@ -117,8 +117,7 @@ def fields(row: Any) -> Iterator[str]:
     if values:
         yield "  fields on the wire"
         for name, value in values.items():
-            hidden = name in SECRETS and value is not None
-            shown = visible(field_text(name, value)) + ", not shown" * hidden
+            shown = visible(field_text(name, value)) + ", not shown" * is_secret(name, value)
             yield f"    {spec_name(name):<{FIELD_WIDTH}} {shown}"
     if row.frame_bytes is not None:
         yield f"    {'frame':<{FIELD_WIDTH}} {row.frame_bytes} octets, body {row.body_bytes or 0}"

@@ -573,8 +573,7 @@ def burst_credit(answer: Any, *, publish: int, service_us: int) -> Case:
         return case("stops", more=more, read=len(read), held_ms=held_ms)
     stuck = _stuck(answer)
     smaller = answer - step
-    less = _burst(smaller, service_us).then("publish", count=publish) if smaller else None
-    if less is not None and not _reader_stops(less):
+    if smaller and not _reader_stops(_burst(smaller, service_us).then("publish", count=publish)):
         return case("larger", more=more, stuck=stuck)
     return case(
         "right",

@@ -95,6 +95,7 @@ def _brakes(played: Run) -> Iterator[str]:
 
 
 def _brake(played: Run) -> str:
+    """What holds it at the end."""
     return list(_brakes(played))[-1]
 
 

@@ -25,7 +25,7 @@ from .socket_server import MakeTap, SocketServer
 IDLE_MS = 60_000
 """Of a broker whose preset says nothing of it."""
 
-MEMORY = 1 << 30
+UNTOLD_MEMORY = 1 << 30
 """Taken where the system does not tell, as RabbitMQ does (`vm_memory_monitor.erl`)."""
 
 PROTOCOLS = {
@@ -82,7 +82,7 @@ class Listener(SocketServer):
         more: dict[str, Any] = {} if users is None else {"users": users, "anonymous": False}
         self.broker = Broker(self.clock, preset, self.tap, **more)
         mark = preset.memory_high_watermark
-        limit = int(mark if mark > 1 else mark * (total_memory() or MEMORY))
+        limit = int(mark if mark > 1 else mark * (total_memory() or UNTOLD_MEMORY))
         self.memory = MemoryMonitor(self.broker, self._held_octets, limit, self.tap)
         self.memory.on_change = self._tell_memory
         self.broker.watch_paging(self._held_octets, limit)

@@ -205,8 +205,9 @@ def configured(preset: Preset, settings: Mapping[str, float]) -> Preset:
             raise ValueError(
                 f"{name} is {value!r}; legal: {setting.least} to {setting.most} {setting.unit}"
             )
-        whole = value if isinstance(value, int) or not value.is_integer() else int(value)
-        changes.update(setting.changes(whole, preset))
+        if isinstance(value, float) and value.is_integer():
+            value = int(value)
+        changes.update(setting.changes(value, preset))
     return replace(preset, **changes)  # type: ignore[arg-type]
 
 

@@ -10,7 +10,7 @@ from workbench.amqp010 import controls
 from workbench.amqp091 import methods
 from workbench.amqp10.performatives import SaslChallenge, SaslInit, SaslOutcome, SaslResponse
 
-__all__ = ["SECRETS", "without_secret"]
+__all__ = ["SECRETS", "is_secret", "without_secret"]
 
 _SECRET: dict[type, str] = {
     SaslInit: "initial_response",
@@ -27,6 +27,11 @@ _SECRET: dict[type, str] = {
 }
 SECRETS = frozenset(_SECRET.values())
 """The names of these fields, as rows have them."""
+
+
+def is_secret(name: str, value: object) -> bool:
+    """Whether a field of a row is a secret that was told: it is counted, and not shown."""
+    return name in SECRETS and value is not None
 
 
 def without_secret(said: Any) -> Any:

@@ -66,7 +66,7 @@ class Unknown:
         connection: of which connection; None where it is about the whole run.
         session, link, link_sender, attach_no: of which link; None where it is about the whole
             connection. A link whose attach is not in the trace has no name.
-        what: one word of those that `data/README.md` explains.
+        what: one of the words that `data/README.md` explains.
         unknown: what cannot be known, in words.
         why: why not, in words, with the trace's numbers.
         rows: how many rows it concerns; None where that means nothing.

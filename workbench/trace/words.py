@@ -22,7 +22,7 @@ from workbench.languages import digits, phrase
 from .fields import DETAIL_FIELDS, EXTRA_JSON
 from .flatten import revived
 from .schema import Row
-from .secret_fields import SECRETS
+from .secret_fields import is_secret
 
 say = partial(phrase, "steps")
 LONGEST = 80
@@ -163,8 +163,8 @@ _DETAILS: tuple[str, ...] = tuple(field.name for field in DETAIL_FIELDS)
 
 
 def field_text(name: str, value: object) -> str:
-    """A field of a frame; of a secret octets are counted, not shown: a line is read and pasted."""
-    if name not in SECRETS or value is None:
+    """The value of a frame's field, or how many octets a secret has: a line is read and pasted."""
+    if not is_secret(name, value):
         return value_text(value)
     n = 0
     with suppress(TypeError, ValueError):  # a foreign trace may have anything in its place

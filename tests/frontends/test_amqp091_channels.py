@@ -1780,3 +1780,28 @@ def test_a_quorum_queue_that_cannot_be_made_now_is_refused():
     rig.broker.make_cluster(3).crash("n3")
     do(rig, channel, QueueDeclare(queue="new", durable=True, arguments=QUORUM))
     assert "n3 down" in refusal(client)[2]
+
+
+@pytest.mark.parametrize("ask", [BasicGet(queue="q"), BasicConsume(queue="q", consumer_tag="t")])
+def test_who_holds_nothing_more_of_a_quorum_queue_asks_a_new_leader_for_nothing(ask):
+    """A get, or a consumer that was cancelled, is forgotten with the last that it has settled."""
+    rig = Rig091(RMQ43)
+    cluster = rig.broker.make_cluster(3)
+    _client, channel = rig.channel()
+    do(rig, channel, QueueDeclare(queue="q", durable=True, arguments=QUORUM))
+    queue, group = rig.broker.queues["q"], cluster.groups["q"]
+    for number in range(3):
+        channel.publish("", "q", b"m%d" % number)
+        do(rig, channel, ask, BasicCancel(consumer_tag="t"))
+    asked = []
+    for tag in range(1, 5):
+        before, leader = queue.sent, group.leader
+        cluster.crash(leader)
+        rig.rest()
+        cluster.restart(leader)
+        rig.rest()
+        asked.append(queue.sent - before)
+        if tag < 4:
+            do(rig, channel, BasicAck(delivery_tag=tag))
+    assert asked == [3, 2, 1, 0]
+    assert (queue.queue.ready, queue.queue.unsettled) == (0, 0)

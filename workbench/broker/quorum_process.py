@@ -30,14 +30,13 @@ from workbench.queues import (
     Dropped,
     Enqueue,
     Message,
-    Modify,
     Origin,
     Purge,
     QueueArguments,
-    Reject,
     Release,
     Reply,
     Settle,
+    Settlement,
 )
 from workbench.queues.limits import EXPIRED, MAXLEN, US_PER_MS
 from workbench.queues.quorum_fifo import (
@@ -129,6 +128,14 @@ class _Link:
     active: bool = False  # as the queue has told
 
 
+@dataclass(slots=True)
+class _Leftover:
+    """Of a consumer that was cancelled: what it holds it may still settle."""
+
+    client: FifoClient
+    held: int = 0  # messages, as far as the queue has answered the cancel and what came behind it
+
+
 class QuorumProcess:
     """One quorum queue, with its links.
 
@@ -163,7 +170,7 @@ class QuorumProcess:
             clock, vantage=f"queue:{group.name}", queue=group.name, ledger=partial(counters, self)
         ).note
         self._links: dict[str, _Link] = {}
-        self._cancelled: dict[str, FifoClient] = {}  # consumers that may have something to settle
+        self._cancelled: dict[str, _Leftover] = {}
         self._leaving: dict[str, Callable[[], None]] = {}  # told when a consumer is gone
         self._logged_octets = 0
         self._logged = 0  # commands of channels that are gone, and from before the run
@@ -275,21 +282,23 @@ class QuorumProcess:
         self, name: str, *, failed: bool = False, done: Callable[[], None] | None = None
     ) -> None:
         """Detach a consumer; its messages go back when the command is applied."""
-        link = self._links.pop(name, None)
-        client = self._cancelled.pop(name) if link is None else link.client
-        client.forget(name)
-        if self._ended:  # no replica is left that could let it go
+        left = self._cancelled.pop(name, None)
+        found = self._links.pop(name, None) or left
+        if found is not None:
+            found.client.forget(name)
+        if found is None or self._ended:  # it holds nothing, or no replica could let it go
             if done is not None:
                 done()
             return
         if done is not None:
             self._leaving[name] = done
-        client.send(DetachConsumer(consumer=name, delivery_failed=failed))
+        found.client.send(DetachConsumer(consumer=name, delivery_failed=failed))
         self.touch()
 
     def cancel(self, name: str, done: Callable[[], None]) -> None:
         """Send a cancel; until it is applied messages come."""
-        client = self._cancelled[name] = self._links[name].client
+        client = self._links[name].client
+        self._cancelled[name] = _Leftover(client)
         self._leaving[name] = done
         client.send(Cancel(consumer=name))
 
@@ -302,9 +311,8 @@ class QuorumProcess:
     def command(self, command: Command) -> Reply:
         """Send credit or a settlement; the reply says how many messages are named."""
         name = getattr(command, "consumer", "")
-        link = self._links.get(name)
-        (self._cancelled[name] if link is None else link.client).send(command)
-        if isinstance(command, Settle | Reject | Release | Modify):
+        (self._links.get(name) or self._cancelled[name]).client.send(command)
+        if isinstance(command, Settlement):
             return Count(count=len(command.message_ids))
         return None
 
@@ -393,6 +401,8 @@ class QuorumProcess:
             self.touch()
         if isinstance(logged.command, Cancel | DetachConsumer):
             self._let_go(logged.command.consumer)
+        if isinstance(logged.command, Cancel | Settlement):
+            self._count_held(logged.command, reply)
         purged = through.purges.pop(logged.seq, None)
         if purged is not None:
             purged(reply.count if isinstance(reply, Count) else 0)
@@ -457,6 +467,17 @@ class QuorumProcess:
 
     def _clients(self) -> tuple[_Through, ...]:
         return (self._sessions, *self._channels.values())
+
+    def _count_held(self, command: Cancel | Settlement, reply: QuorumReply) -> None:
+        """A cancelled consumer is forgotten when the queue has said that it holds nothing more."""
+        name = command.consumer
+        left = self._cancelled.get(name)
+        if left is None or name in self._links or not isinstance(reply, Count):
+            return
+        left.held += reply.count if isinstance(command, Cancel) else -reply.count
+        if not left.held:
+            del self._cancelled[name]
+            left.client.forget(name)
 
     def _let_go(self, name: str) -> None:
         """The queue has back what a consumer held: tell whatever waits for it."""

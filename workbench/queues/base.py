@@ -338,15 +338,13 @@ class SetWatermarks(Struct, frozen=True, gc=False, kw_only=True):
     resume_size: int = 0
 
 
+Settlement = Settle | Reject | Release | Modify
 Command = (
     Enqueue
     | Checkout
     | Credit
     | Dispatch
-    | Settle
-    | Reject
-    | Release
-    | Modify
+    | Settlement
     | Cancel
     | DetachConsumer
     | Purge

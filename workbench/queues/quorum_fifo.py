@@ -244,16 +244,21 @@ class ServiceQueue:
                 self.active = None
         return consumer
 
-    def cancel(self, name: str) -> None:
-        """A consumer gets nothing more; with something to settle it stays in the list."""
+    def cancel(self, name: str) -> int:
+        """A consumer gets nothing more; with something to settle it stays in the list.
+
+        Returns:
+            How many messages it has to settle.
+        """
         consumer = self.consumers.get(name)
         if consumer is None or not consumer.unsettled:
             self.detach(name)
-            return
+            return 0
         consumer.cancelled = True
         if name == self.active:
             self.active = None
         self.place(consumer)
+        return len(consumer.unsettled)
 
     def serve_next(self) -> FifoConsumer:
         """Whose turn it is; it leaves the line."""
@@ -503,7 +508,7 @@ class QuorumFifo:
             case Checkout() as command:
                 reply = self._checkout(logged.client, command, effects)
             case Cancel(consumer=name):
-                self._line.cancel(name)
+                reply = Count(count=self._line.cancel(name))
                 effects += self._line.activate(self.ready)
                 self._serve(effects)
             case DetachConsumer(consumer=name, delivery_failed=failed):

@@ -47,6 +47,7 @@ from .base import (
     Reply,
     Selection,
     Settle,
+    Settlement,
     SetWatermarks,
     Start,
     Stored,
@@ -323,7 +324,7 @@ class StreamQueue:
             place += 1
         self._place[name] = place
 
-    def _settle(self, command: Settle | Reject | Release | Modify) -> tuple[Reply, list[Effect]]:
+    def _settle(self, command: Settlement) -> tuple[Reply, list[Effect]]:
         """Whatever the outcome: the consumer has done with them, and the log stays as it is."""
         consumer = self._consumers.known(command.consumer)
         count = len(consumer.held(command.message_ids))

@@ -43,6 +43,7 @@ from workbench.queues import (
     Reject,
     Release,
     Settle,
+    Settlement,
     SetWatermarks,
 )
 
@@ -319,7 +320,7 @@ class QpidSession:
 
     def _settle(
         self,
-        kind: type[Settle | Reject | Release | Modify],
+        kind: type[Settlement],
         command: c.MessageAccept | c.MessageReject | c.MessageRelease,
     ) -> None:
         """The receiver's word; on what is not held it has no effect, as in Qpid C++."""

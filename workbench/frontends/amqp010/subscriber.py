@@ -19,9 +19,7 @@ from workbench.queues import (
     CreditReply,
     Deliver,
     Modify,
-    Reject,
-    Release,
-    Settle,
+    Settlement,
 )
 from workbench.serial import following
 
@@ -81,7 +79,7 @@ class Subscriber(PlainConsumer):
         self.held.clear()
         self.queue.detach(self.name)
 
-    def settle(self, kind: type[Settle | Reject | Release | Modify], numbers: list[int]) -> None:
+    def settle(self, kind: type[Settlement], numbers: list[int]) -> None:
         """The receiver's word on transfers; `Modify` counts as a failed attempt."""
         ids = tuple(self.held.pop(number) for number in numbers)
         if kind is Modify:

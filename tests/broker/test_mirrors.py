@@ -206,6 +206,7 @@ def test_mirroring_flow_control_switched_off_counts_no_credit_at_all() -> None:
         (lambda rig: rig.mirrors.cut_off("n2", -1), "a death seen after -1 us; legal: 0 or more"),
         (lambda rig: rig.mirrors.mend("n2"), "n2 is not cut off"),
         (lambda rig: rig.mirrors.synchronise(), "queue q has no mirror that lacks messages"),
+        (lambda rig: stalled(rig), "queue s is stalled; legal: to resume it first"),
         (lambda rig: quorum(rig), "queue r is not a classic queue"),
         (
             lambda rig: Broker(rig.clock, presets.get("rmq4.3")).mirror("q", ["n2"]),
@@ -222,6 +223,13 @@ def test_what_cannot_be_is_refused_in_one_line(wrong, said) -> None:
     assert list(rig.mirrors.all) == list(NODES)
 
 
+def stalled(rig: Rig) -> None:
+    queue: Any = rig.broker.declare("s")
+    queue.fill([Message(payload=b"m")])
+    queue.stall()
+    rig.broker.mirror("s", ["n2"]).synchronise()
+
+
 def quorum(rig: Rig) -> None:
     rig.broker.declare("r", QueueArguments(queue_type="quorum"), replicas=1)
     rig.broker.mirror("r", ["n2"])
@@ -236,3 +244,33 @@ def test_a_mirror_that_had_some_messages_has_as_many_as_the_queue_when_it_is_syn
     rig.mirrors.synchronise()
     rig.rest()
     assert rig.taken == [150, 150]
+
+
+def test_a_mirror_that_joins_before_a_message_is_taken_in_gets_it_from_the_master() -> None:
+    """It has what came since it joined: what waited in the queue's mailbox comes after that."""
+    rig = Rig(nodes=("n2",))
+    rig.publish(5)
+    rig.broker.mirror("q", ["n3"])
+    rig.publish(2)
+    rig.rest()
+    assert [mirror.synchronised for mirror in rig.mirrors.all.values()] == [True, True]
+    assert rig.taken == [7, 7]
+    assert rig.credit["mirror:q@n3"] == 200 - 2 * 2
+    assert len(rig.confirmed_us) == 7
+
+
+@pytest.mark.parametrize("wake", ["delete", "resume"])
+def test_nothing_wakes_a_queue_that_copies_its_messages(wake) -> None:
+    """Neither a hand nor, when it is deleted, the end of what is copied."""
+    rig = Rig(fill=1_000)
+    rig.mirrors.on("n3").stall()
+    rig.mirrors.synchronise()
+    rig.rest()
+    if wake == "delete":
+        rig.broker.delete("q")
+    else:
+        rig.queue.resume()
+    rig.rest()
+    assert rig.queue.stalled
+    assert "resumed" not in [row.kind for row in rig.recorder.rows]
+    assert rig.mirrors.synchronising == (wake == "resume")

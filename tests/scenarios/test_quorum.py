@@ -135,6 +135,7 @@ def test_a_majority_cut_for_ever_is_explained(five):
     assert played.rested
     why = [row.extra["why"] for row in played.rows if row.kind == "no-majority"][-1]
     assert "heal n1-n2" in why
+    assert "front" not in why  # a client's way, which no majority needs
     healed = act(act(played, "heal"), "publish", count=3)
     assert len([row for row in healed.rows if row.event == "confirm"]) == 3
 

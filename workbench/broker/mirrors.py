@@ -39,7 +39,7 @@ class Copy(Struct, frozen=True):
     """In a mirror's mailbox: a message, by one of its two ways.
 
     Attributes:
-        publish: as the master gets it; None for one that is copied by `synchronise`.
+        publish: as the master gets it; None for one that no channel has sent here.
         from_master: the second way; that is when a mirror takes it in.
     """
 
@@ -171,6 +171,10 @@ class Master(Protocol):
     def held(self) -> int:
         """Messages in the queue, ready or handed out."""
 
+    @property
+    def stalled(self) -> bool:
+        """It takes nothing in and hands nothing out."""
+
     def stall(self) -> None:
         """Take nothing in and hand nothing out."""
 
@@ -274,14 +278,15 @@ class Mirrors:
         """The master has taken a message in, or refused it, and tells the mirrors."""
         for mirror in publish.mirrors:
             self._send(publish, mirror, from_master=True)
+        for mirror in self.all.values():
+            if mirror not in publish.mirrors:  # it joined meanwhile, and no channel has paid for it
+                self._post(mirror, None, Copy(None))
 
     def _send(self, publish: Publish, mirror: Mirrored, *, from_master: bool = False) -> None:
-        self._clock.call_later(
-            self._preset.node_latency_us,
-            mirror.process.take,
-            publish.via,
-            Copy(publish, from_master),
-        )
+        self._post(mirror, publish.via, Copy(publish, from_master))
+
+    def _post(self, mirror: Mirrored, via: Actor[Any] | None, copy: Copy) -> None:
+        self._clock.call_later(self._preset.node_latency_us, mirror.process.take, via, copy)
 
     # -- what goes wrong --------------------------------------------------------------------
 
@@ -325,6 +330,9 @@ class Mirrors:
         for mirror in self.all.values():
             mirror.end()
         self.all.clear()
+        if self._sync is not None:
+            self._sync.end()
+            self._sync = None
 
     # -- synchronisation --------------------------------------------------------------------
 
@@ -337,7 +345,7 @@ class Mirrors:
         """Copy what is in the queue to the mirrors that have not all of it.
 
         Raises:
-            QueueError: every one has all of it, or the queue is at it.
+            QueueError: every one has all of it, the queue is at it, or it hangs.
         """
         wanting = [
             mirror
@@ -347,6 +355,8 @@ class Mirrors:
         if not wanting or self._sync is not None:
             why = "is being synchronised" if self._sync else "has no mirror that lacks messages"
             raise QueueError(f"queue {self._master.name} {why}; legal: to publish")
+        if self._master.stalled:
+            raise QueueError(f"queue {self._master.name} is stalled; legal: to resume it first")
         self._master.stall()
         self._sync = Synchronisation(
             self._clock, self._tap, self._master, wanting, self._flow(), self._synchronised
@@ -412,11 +422,15 @@ class Synchronisation:
             for process in self._to.values():
                 self._process.tell(process)
         if not self._left or not self._to:
-            self._over = True
             for process in self._to.values():
                 process.post(WHOLE)
-            self._process.end()
+            self.end()
             self._done()
+
+    def end(self) -> None:
+        """Nothing more is copied."""
+        self._over = True
+        self._process.end()
 
     def lost(self, mirror: Mirror) -> None:
         """A mirror is gone: the others get on."""

@@ -351,6 +351,11 @@ class LocalQueueProcess:
         """Messages in the queue, ready or handed out."""
         return self.queue.ready + self.queue.unsettled
 
+    @property
+    def stalled(self) -> bool:
+        """It takes nothing in and hands nothing out."""
+        return self._actor.stalled
+
     # -- from publishers --------------------------------------------------------------------
 
     def publish(
@@ -528,7 +533,8 @@ class LocalQueueProcess:
 
     def resume(self) -> None:
         """Go on where it stopped."""
-        if self._actor.stalled:
+        copies = self.mirrors is not None and self.mirrors.synchronising
+        if self._actor.stalled and not copies:
             self._actor.resume()
             self._log("note", kind="resumed")
             aims, self._aims = self._aims, []
@@ -636,8 +642,7 @@ class LocalQueueProcess:
     def _handle(self, message: Mail) -> None:
         if isinstance(message, Publish):
             self._take_in(message)
-            if message.mirrors:
-                assert self.mirrors is not None
+            if self.mirrors is not None:
                 self.mirrors.broadcast(message)
         elif not isinstance(message, HandOut):
             message()

@@ -257,7 +257,7 @@ class QuorumCluster:
         if best >= group.majority:
             return None
         down = [node for node in group.nodes if not self.nodes[node].alive]
-        cuts = [f"{a}-{b}" for a, b in self.network.cuts()]
+        cuts = [f"{a}-{b}" for a, b in self.network.cuts() if {a, b} <= {*group.nodes}]
         helps = [f"restart {node}" for node in down] + [f"heal {way}" for way in cuts]
         return (
             f"queue {queue}: {best} of {len(group.nodes)} replicas reach each other,"

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.growth import steps
 from workbench.broker.routing import Binding, Routing, RoutingError, headers_match, topic_matches
 
 WORD = st.sampled_from(["a", "b", "cc"])
@@ -25,6 +26,16 @@ def test_topic_patterns_match_as_the_same_pattern_written_as_a_regular_expressio
     """`*` is one word, `#` any number, everything else itself; `re` is the oracle."""
     subject = "".join(f"{word}." for word in words)
     assert topic_matches(".".join(parts), words) == bool(re.fullmatch(as_regex(parts), subject))
+
+
+@pytest.mark.parametrize("part", ["a", "*", "#"])
+def test_what_a_topic_pattern_costs_grows_as_it_and_the_key_do(part):
+    """Over AMQP 1.0 both may have 65,000 words: their product would hold the broker for minutes."""
+
+    def match(count):
+        assert topic_matches(".".join([part] * count), ["a"] * count)
+
+    assert steps(match, 400) < 2.5 * steps(match, 200)
 
 
 def test_the_default_exchange_leads_to_every_queue_by_its_name():

@@ -24,10 +24,11 @@ from __future__ import annotations
 
 import heapq
 import math
-from bisect import insort
+from bisect import bisect_left, insort
 from collections import deque
 from collections.abc import Iterable
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import Protocol
 
 from msgspec import Struct
@@ -484,11 +485,9 @@ class VariableQueue:
         for line in (self._q4, self._q3, self._delta, self._q2, self._q1):
             if not line or not line[0].number <= number <= line[-1].number:
                 continue
-            if line[0].number == number:
-                kept = line.popleft()
-            else:
-                kept = next(one for one in line if one.number == number)
-                line.remove(kept)
+            at = bisect_left(line, number, key=attrgetter("number"))
+            kept = line[at]
+            del line[at]
             self._ready.remove(number)
             self._ram_messages -= kept.in_ram
             self._mend()

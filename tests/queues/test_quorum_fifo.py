@@ -26,7 +26,6 @@ from workbench.queues import (
 from workbench.queues.quorum_fifo import (
     Active,
     Answered,
-    ClientDown,
     Handed,
     Logged,
     OutOfOrder,
@@ -231,11 +230,11 @@ def test_the_delivery_limit_counts_releases_or_not_by_version(counts, dropped):
 
 def test_a_lost_client_s_messages_come_back_as_failed_attempts():
     """A crash counts as an attempt, a detach does not."""
-    for command, count in ((ClientDown(), 1), (DetachConsumer(consumer="x"), 0)):
+    for failed, count in ((True, 1), (False, 0)):
         driver = Driver()
         driver.publish(b"a")
         driver.consume(credit=1)
-        driver.apply(command)
+        driver.apply(DetachConsumer(consumer="x", delivery_failed=failed))
         (message,) = driver.queue.ready_messages()
         assert message.delivery_count == count
 
@@ -370,17 +369,13 @@ class AnyCommands(RuleBasedStateMachine):
         more = {"delivery_failed": True} if kind is Modify else {}
         self.do(kind(consumer=name, message_ids=(which,), **more))
 
-    @rule(name=st.sampled_from("xy"))
-    def detach(self, name):
-        self.do(DetachConsumer(consumer=name))
+    @rule(name=st.sampled_from("xy"), failed=st.booleans())
+    def detach(self, name, failed):
+        self.do(DetachConsumer(consumer=name, delivery_failed=failed))
 
     @rule()
     def purge(self):
         self.do(Purge())
-
-    @rule()
-    def lose_the_client(self):
-        self.do(ClientDown())
 
     @rule(which=st.integers(0, 100))
     def resend(self, which):

@@ -64,10 +64,6 @@ ACQUIRED, FAILED = "acquired", "failed"
 # -- commands -------------------------------------------------------------------------------
 
 
-class ClientDown(Struct, frozen=True, gc=False, kw_only=True):
-    """A client's process is lost: what its consumers hold goes back as a failed attempt."""
-
-
 class Resume(Struct, frozen=True, gc=False, kw_only=True):
     """A consumer asks, under a new leader, for deliveries that may have been lost on the way.
 
@@ -79,7 +75,7 @@ class Resume(Struct, frozen=True, gc=False, kw_only=True):
     number: int
 
 
-QuorumCommand = Command | ClientDown | Resume
+QuorumCommand = Command | Resume
 
 
 class Logged(NamedTuple):
@@ -513,10 +509,6 @@ class QuorumFifo:
                 self._serve(effects)
             case DetachConsumer(consumer=name, delivery_failed=failed):
                 reply = self._detach(name, effects, failed=failed)
-            case ClientDown():
-                for consumer in tuple(self._line.consumers.values()):
-                    if consumer.client == logged.client:
-                        self._detach(consumer.name, effects, failed=True)
             case Purge():
                 reply = self._purge(effects)
             case Resume(consumer=name, number=first):

@@ -1775,11 +1775,16 @@ def test_an_exchange_of_other_terms_is_told_of_whatever_its_name():
 
 
 def test_a_quorum_queue_that_cannot_be_made_now_is_refused():
-    """A node of its replicas is down; the client is told, and the broker goes on."""
+    """A node of its replicas is down; the client is told, and the broker goes on.
+
+    The code is that of `rabbit_quorum_queue.erl:declare_queue_error`.
+    """
     rig, client, channel = ready()
     rig.broker.make_cluster(3).crash("n3")
     do(rig, channel, QueueDeclare(queue="new", durable=True, arguments=QUORUM))
-    assert "n3 down" in refusal(client)[2]
+    scope, code, text = refusal(client)
+    assert (scope, code) == ("connection", ReplyCode.INTERNAL_ERROR)
+    assert "n3 down" in text
 
 
 @pytest.mark.parametrize("ask", [BasicGet(queue="q"), BasicConsume(queue="q", consumer_tag="t")])

@@ -108,6 +108,13 @@ def test_parameters_that_are_no_table_are_refused(given) -> None:  # type: ignor
         run("credit", parameters=given)
 
 
+@pytest.mark.parametrize(("given", "kind"), [(3, "int"), ([3], "int"), ("add", "str")])
+def test_acts_that_are_none_are_refused(given, kind) -> None:  # type: ignore[no-untyped-def]
+    """One of them, or what stands in the place of all."""
+    with pytest.raises(ParameterError, match=f"^actions: acts, such as .* not {kind}$"):
+        run("credit", actions=given)
+
+
 @pytest.mark.parametrize("given", ["1", None, [1], 2.5, -1])
 def test_a_seed_is_a_whole_number_of_0_or_more(given) -> None:  # type: ignore[no-untyped-def]
     """Anything else is shown as it is."""

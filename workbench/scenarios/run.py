@@ -442,13 +442,17 @@ def run(
         raise ParameterError(refusal("run.seed", seed=repr(seed)))
     if not isinstance(parameters, Mapping | None):
         raise ParameterError(refusal("run.parameters", kind=type(parameters).__name__))
+    acts = list(actions) if isinstance(actions, Iterable) else [actions]
+    for act in acts:
+        if not isinstance(act, Action):
+            raise ParameterError(refusal("run.actions", kind=type(act).__name__))
     # Arguments that are left out are filled in, as `Run.act` does: an act is written in one way.
     full = [
         replace(
             action,
             arguments=scenario.action(action.name).arguments(action.arguments, preset),
         )
-        for action in actions
+        for action in acts
     ]
     ordered = tuple(sorted(full, key=lambda action: action.after_seq))
     values = scenario.values(preset, parameters or {})

@@ -106,8 +106,10 @@ class Declarations:
             handler(self, method, answer)
         except QueueLockedError as error:
             raise RefusedError(ReplyCode.RESOURCE_LOCKED, str(error)) from None
-        except (QueueConflictError, QueuePropertyError, QueueArgumentError, QueueError) as error:
+        except (QueueConflictError, QueuePropertyError, QueueArgumentError) as error:
             raise RefusedError(ReplyCode.PRECONDITION_FAILED, str(error)) from None
+        except QueueError as error:  # rabbit_quorum_queue.erl:declare_queue_error
+            raise RefusedError(ReplyCode.INTERNAL_ERROR, str(error)) from None
         except RoutingError as error:
             raise RefusedError(_CODES[error.reason], str(error)) from None
         return True

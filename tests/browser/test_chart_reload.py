@@ -6,10 +6,15 @@ import pytest
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
 CELLS = {
-    "imports": "from workbench import lattices, run, stage",
+    "imports": "seconds = 0\nfrom workbench import lattices, run, stage",
     "desk": "stage(run('credit', parameters={'policy': 'top-up-at-half', 'n': 4}), chart=True)",
     "lattice": "lattices(messages=3, grants=[3, 6])",
+    "busy": "import time; time.sleep(seconds)",
 }
+RESTART = """async () => {
+    const panel = window.jupyterapp.shell.currentWidget;
+    await panel.sessionContext.session.kernel.restart();
+}"""
 
 
 @pytest.fixture
@@ -43,3 +48,26 @@ def test_a_chart_that_is_run_alone_after_a_reload_is_drawn(page, cell):
         scripts = "[...document.scripts].filter((one) => one.text.length > 1_000_000).length"
         assert page.page.evaluate(scripts) == 1, again
     page.assert_quiet()
+
+
+def test_a_chart_asks_anew_where_the_kernel_that_was_asked_is_gone(page):
+    """It was busy when the page asked it for what draws a chart, and started again before that."""
+    page.save()
+    page.open("charts.ipynb")
+    page.page.evaluate(
+        """() => {
+            const { content, sessionContext } = window.jupyterapp.shell.currentWidget;
+            const code = `seconds = 600`;
+            sessionContext.session.kernel.requestExecute({ code, silent: true });
+            const named = (id) => content.widgets.findIndex((cell) => cell.model.id === id);
+            content.activeCellIndex = named('lattice');
+            content.extendContiguousSelectionTo(named('busy'));
+            window.jupyterapp.commands.execute('notebook:run-cell');
+        }"""
+    )
+    page.page.wait_for_function("globalThis.workbenchBokeh")
+    page.page.evaluate(RESTART)
+    page.wait_idle()
+    assert page.page.evaluate("typeof window.Bokeh") == "undefined"
+    page.run_all()
+    page.show_cell("lattice").locator("canvas").first.wait_for()

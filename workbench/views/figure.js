@@ -23,9 +23,13 @@ async function load(model) {
 export default {
   async render({ model, el }) {
     el.style.display = "contents"; // the figure takes this element's place
-    if (!globalThis.Bokeh) await (globalThis.workbenchBokeh ??= load(model));
     const manager = model.widget_manager;
     const shown = await manager.get_model(model.get("shown").slice(PREFIX.length));
+    if (!globalThis.Bokeh) {
+      const asked = globalThis.workbenchBokeh; // by another chart, whose kernel may be gone
+      if (!asked?.by.comm_live) globalThis.workbenchBokeh = { by: shown, loaded: load(model) };
+      await globalThis.workbenchBokeh.loaded;
+    }
     const view = await manager.create_view(shown);
     el.append(view.el);
     return () => view.remove();

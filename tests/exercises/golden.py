@@ -442,7 +442,7 @@ QUORUM: dict[str, Form] = {
     "twice": lambda i: lesson_07.predict.twice.question(replicas(i), pending=40 - i),
     "beside": beside,
     "slower_sync": lambda i: lesson_07.predict.slower_sync.question(
-        170 if i == 0 else 4 * i, 5000 if i == 0 else 400 * i, 2 + i % 3
+        170 if i == 0 else 40 + 4 * i, 5000 if i == 0 else 4000 + 400 * i, 2 + i % 2 * 2
     ),
     "credit_bound": lambda i: lesson_07.predict.credit_bound.question(
         play(
@@ -542,7 +542,7 @@ QPID: dict[str, Form] = {
     "stops_at": lambda i: lesson_09.predict.stops_at.question(qpid(i), publish=12 + i),
     "goes_on_at": lambda i: lesson_09.predict.goes_on_at.question(qpid(i), publish=12 + i),
     "free_queue": lambda i: lesson_09.predict.free_queue.question(
-        qpid(i, window=4 + i % 3), publish=8 + i, free=6 + i % 5
+        qpid(i, window=4 + i % 3), publish=qpid(i).parameters["stop"] + 1, free=6 + i % 5
     ),
     "survives": survives,
     "overshoot": lambda i: lesson_09.predict.overshoot.question(

@@ -101,9 +101,8 @@ def given_by(find: ast.FunctionDef) -> tuple[set[str], set[str], set[str]]:
         if isinstance(node, ast.Yield):
             first |= keys_of(node.value)
     for function in (find, *helping):
-        for call in calls(function, "facts"):
-            then |= {one.arg for one in call.keywords if one.arg}
         for call in calls(function, "facts", *HELPERS):
+            then |= {one.arg for one in call.keywords if one.arg}
             for one in call.keywords:
                 wrong |= keys_of(one.value) if one.arg == "wrong" else set()
     return first, then - SHAPE, wrong

@@ -29,6 +29,12 @@ ALONE = run("publishers", "rmq4.3", {"max_link_credit": 1000})
 BUSY = ALONE.then("publish", count=40)
 CREDIT = run("credit")
 RARE = run("windows", "rmq4.3", {"messages": 0})
+HUGE = run("windows", "rmq4.3", {"link_credit": 4_000_000_000})
+EQUAL = {"n1": 5, "n2": 5, "n3": 5, "n4": 5, "n5": 5}
+GRACEFUL = run("handover", parameters={"way": "graceful"})
+ODD = run("publishers", "rmq4.3", {"max_link_credit": 171})
+FEW_CREDITS = run("publishers", "rmq4.3", {"max_link_credit": 10})
+FIVE = run("quorum", "rmq4.3", {"replicas": "5"})
 MARKS = lesson_09.full(stop=7, resume=5, window=4)
 PREFETCH, MEMORY = run("prefetch", "rmq4.3"), run("memory", "rmq4.3")
 CHAIN = lesson_06._small(0)
@@ -56,6 +62,36 @@ def compared(question: Question, choice: object = None) -> Verdict:
         lambda: lesson_04.predict.stops_at.question(RARE, link_credit=9),
         lambda: lesson_05.predict.regrant.question(ALONE, publish=400),
         lambda: lesson_05.predict.changed_setting.question(BUSY, link_credit=10, publish=20),
+        lambda: lesson_01.predict.after_acknowledging.question(
+            CREDIT.then("grant", link_credit=100)
+        ),
+        lambda: lesson_03.predict.echo_brings.question(CREDIT.then("grant", link_credit=100)),
+        lambda: lesson_01.predict.granted_twice.question(CREDIT, link_credit=3, publish=9),
+        lambda: lesson_04.predict.more_credit.question(
+            run("windows", "rmq4.3", {"messages": 1, "message_bytes": 10, "link_credit": 1}),
+            link_credit=5,
+        ),
+        lambda: lesson_04.predict.held.question(HUGE),
+        lambda: lesson_04.predict.express.question(HUGE),
+        lambda: lesson_04.predict.express.question(
+            run("windows", "rmq4.3", {"messages": 3, "client_window": 9, "link_credit": 3})
+        ),
+        lambda: lesson_07.predict.slower_sync.question(170, 5_000, times=3),
+        lambda: lesson_07.predict.slower_sync.question(10_000, 5_000, times=2),
+        lambda: lesson_07.predict.credit_bound.question(
+            run("quorum", "rmq4.3", {"replicas": "1", "fsync_us": 50_000}), publish=500
+        ),
+        lambda: lesson_07.predict.who_resends.question(FIVE, pending=300),
+        lambda: lesson_07.predict.twice.question(FIVE, pending=1_000),
+        lambda: lesson_07.predict.overshoot.question(256, 600),
+        lambda: lesson_09.predict.limit.question(
+            lesson_09.full(stop=0, resume=0, most=10, window=4), publish=14
+        ),
+        lambda: lesson_09.predict.free_queue.question(MARKS, publish=7, free=6),
+        lambda: lesson_09.predict.free_queue.question(MARKS, publish=12, free=6),
+        lambda: lesson_09.predict.overshoot.question(
+            lesson_09.full(stop=100, window=50, second_window=15), publish=30
+        ),
         lambda: lesson_08.predict.answers.question(messages=40),
         lambda: lesson_09.predict.stops_at.question(MARKS, publish=5),
         lambda: lesson_09.predict.goes_on_at.question(MARKS, publish=5),
@@ -120,14 +156,36 @@ def test_a_function_of_a_lesson_says_what_it_does_not_find(call, words):
         call()
 
 
-def test_rules_that_are_equally_fast_are_not_judged():
-    """With a batch as large as the queue all rules are one."""
-    same = lesson_01.compare_rules(messages=400, latency_us=1000, n=400)
-    question = lesson_01.predict.fastest_rule.question(same)
+@pytest.mark.parametrize(
+    ("ask", "equal"),
+    [
+        (
+            lambda: lesson_01.predict.fastest_rule.question(
+                lesson_01.compare_rules(messages=400, latency_us=1000, n=400)
+            ),
+            "batch-then-wait and top-up-at-half",
+        ),
+        (
+            lambda: lesson_07.predict.best_way.question(
+                lesson_07.race(n=1, fsync_us=5_000, send_us=100), n=1
+            ),
+            "one-at-a-time and batches",
+        ),
+        (
+            lambda: lesson_09.predict.holds_most.question(
+                lesson_09.overloaded(100, 50), publish=100
+            ),
+            "AMQP 0-9-1 and AMQP 1.0",
+        ),
+    ],
+)
+def test_what_is_equally_large_is_not_judged(ask, equal):
+    """With a batch as large as the queue all rules are one, and so on."""
+    question = ask()
     for choice in question.choices:
         verdict = compared(question, choice)
         assert (verdict.right, verdict.text) == (
-            None, "With these numbers two rules are equally fast: take others.",
+            None, f"With these numbers {equal} are equal: take others.",
         )  # fmt: skip
 
 
@@ -138,6 +196,76 @@ def test_a_drain_finds_no_credit_only_where_it_crosses_the_message(publish_at_us
     get = timed_get(publish_at_us=publish_at_us)
     question = lesson_03.predict.crossing.question(get, timeout_us=4_500, latency_us=1_000)
     assert ("whose credit is used up" in question.solve().reason) == crossed
+
+
+@pytest.mark.parametrize(
+    ("ask", "answer", "words"),
+    [
+        # 20 + 6 + 3: part of a window lies below the mark when the queue stops.
+        (
+            lambda: lesson_09.predict.overshoot.question(
+                lesson_09.full(stop=20, resume=10, window=6, second_window=3), publish=60
+            ),
+            27,
+            "It could have been the mark and both windows",
+        ),
+        (
+            lambda: lesson_07.predict.trigger.question(lesson_07.disks(FIVE, EQUAL)),
+            "it is on the disks of a majority, and the leader has heard so",
+            "5 of 5, and 3 are a majority",
+        ),
+        (
+            lambda: lesson_05.predict.one_confirmed.question(ODD, publish=600, confirmed=1),
+            257,
+            "What was granted already may still be used.",
+        ),
+        (
+            lambda: lesson_05.predict.regrant.question(FEW_CREDITS, publish=400),
+            5,
+            "the publisher runs dry",
+        ),
+        (
+            lambda: lesson_04.predict.reopens_at.question(
+                run("windows", "rmq4.3", {"publisher": True, "broker_window": 10}), publish=1_000
+            ),
+            5,
+            "and the publisher waits",
+        ),
+        (
+            lambda: lesson_09.predict.goes_on_at.question(
+                lesson_09.full(stop=7, resume=0, window=4), publish=12
+            ),
+            6,
+            "6 messages are left: below 7",
+        ),
+        (
+            lambda: lesson_03.predict.first_of_next.question(GRACEFUL),
+            5,
+            "had acknowledged 5 messages, all that came to it, so nothing went back",
+        ),
+        (
+            lambda: lesson_03.predict.drain_counts.question(CREDIT, link_credit=3),
+            3,
+            "There was nothing to give back",
+        ),
+        (
+            lambda: lesson_07.predict.slower_sync.question(170, 5_000, times=4),
+            "about a quarter",
+            "4,250 now",
+        ),
+    ],
+)  # fmt: skip
+def test_what_is_told_of_other_numbers_is_so(ask, answer, words):
+    """The reason says of a run what happened in it."""
+    verdict = compared(ask(), answer)
+    assert words in verdict.text
+
+
+def test_whoever_expects_every_window_to_be_full_is_told_why_this_run_has_fewer():
+    """The rule is right: it says what there may be at worst."""
+    unlucky = lesson_09.full(stop=20, resume=10, window=6, second_window=3)
+    verdict = compared(lesson_09.predict.overshoot.question(unlucky, publish=60), 29)
+    assert "so many there may be at worst" in verdict.text
 
 
 def test_a_check_sees_whose_run_it_gets_by_name_as_well():

@@ -171,6 +171,18 @@ def reached() -> Iterator[None]:
         raise WrongValueError(say("strayed")) from error
 
 
+def largest(figures: Mapping[str, float]) -> str:
+    """The name of the largest figure.
+
+    Raises:
+        WrongValueError: two are equally large, so nothing is to be said of one.
+    """
+    first, second = sorted(figures, key=lambda name: figures[name], reverse=True)[:2]
+    if round(figures[first]) == round(figures[second]):
+        raise WrongValueError(say("tie", first=first, second=second))
+    return first
+
+
 class Asked:
     """A question of a lesson; to call it is to ask it, in a widget.
 

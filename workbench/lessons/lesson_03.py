@@ -243,6 +243,7 @@ def drain_counts(run: Run, link_credit: int) -> Found:
     sent = measure.messages(branch.rows, after=start)
     return facts(
         measure.counter(branch.rows, BROKER, "delivery_count"),
+        case="unused" if sent < link_credit else "used",
         sent=sent,
         left=measure.credit(branch.rows, BROKER),
         wrong={"counts messages only": before + sent, "stays": before, "starts anew": 0},
@@ -304,19 +305,22 @@ def real_drain(rows: Sequence[Row]) -> Found:
 
 
 @lesson.asks
-def crossing(get: TimedGet, timeout_us: int, latency_us: int) -> Facts:
+def crossing(get: TimedGet, timeout_us: int, latency_us: int) -> Found:
     """What comes when the message crosses the drain?"""
     played = get.play(timeout_us, latency_us)
     start = played.start_seq
     came = measure.messages(played.rows, event=RECEIVED, after=start)
+    drains = measure.frames(played.rows, "flow", event=SENT, from_peer=CLIENT, after=start)
+    drained = any(row.fields.get("drain") for row in drains)
+    met = ("crossed" if drained else "in-time") if came else "too-late"
+    yield {"when": say(f"meets.{met}")}
     flows = measure.frames(played.rows, "flow", event=RECEIVED, from_peer=BROKER, after=start)
     left = measure.credit(played.rows, CLIENT)
     with_message = "both" if left else "message"
     without = "flow" if flows else "neither"
-    drains = measure.frames(played.rows, "flow", event=SENT, from_peer=CLIENT, after=start)
     return facts(
         with_message if came else without,
-        case="crossed" if came and any(row.fields.get("drain") for row in drains) else "other",
+        case="crossed" if met == "crossed" else "other",
         ending=explained(played),
         wrong={
             "a time-out is the end": "flow",
@@ -333,14 +337,17 @@ def crossing(get: TimedGet, timeout_us: int, latency_us: int) -> Facts:
 def first_of_next(played: Run) -> Found:
     """Which message does the next consumer get first?"""
     story = Handover(played)
+    how = "outright" if story.again else "graceful"
     yield {
         "leaver": story.leaver,
         "heir": story.heir,
         "arrived": story.arrived_before_leaving,
         "maximum": int(played.parameters["messages"] or 0) - 1,
+        "how": say(f"leaves.{how}"),
     }
     return facts(
         story.of_next[0].message,
+        case=how,
         held=len(story.of_leaver),
         again=story.again,
         wrong={
@@ -357,6 +364,8 @@ def echo_brings(run: Run) -> Found:
     """How many messages follow an echo?"""
     arrived = measure.messages(run.rows, event=RECEIVED)
     yield {"arrived": arrived}
+    assert not measure.credit(run.rows, BROKER)
+    assert measure.counter(run.rows, BROKER, "available")
     branch = run.then("echo")
     answers = measure.frames(branch.rows, "flow", from_peer=BROKER, after=run.last)
     return facts(

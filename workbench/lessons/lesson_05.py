@@ -116,8 +116,10 @@ def regrant(run: Run, publish: int) -> Found:
     yield {"first": first}
     branch = run.then("publish", queue=FIRST, count=publish)
     again = _grants(branch.rows)[1]
+    credit = [int((row.ledger or {})["link_credit"]) for row in _sent(branch.rows)]
     return facts(
         counter_before(branch.rows, again.seq, "link_credit"),
+        case="goes-on" if all(credit[:-1]) else "runs-dry",
         again=measure.step(again),
         wrong={
             "waits until it is used up": 0,
@@ -188,8 +190,11 @@ stall_takes.again(_publisher)
 def one_confirmed(run: Run, publish: int, confirmed: int) -> Facts:
     """And if the queue had confirmed one before it hung?"""
     without = sent(stalled(run, publish).rows)
+    branch = stalled(run, publish, confirmed=confirmed)
+    more = sent(branch.rows) - without - confirmed
     return _held_back(
-        stalled(run, publish, confirmed=confirmed),
+        branch,
+        ending=say("worth", confirmed=confirmed) if more > 1 else "",
         wrong={
             "one more confirmed, one more sent": without + confirmed,
             "confirmed ones do not matter": without,
@@ -233,8 +238,9 @@ def beside_slow(fair: Run, slow: Run, link: str, slow_link: str) -> Facts:
 
 
 @lesson.asks
-def both_ways(run: Run, link_credit: int) -> Facts:
+def both_ways(run: Run, link_credit: int) -> Found:
     """How many messages does a client get whose publishing is stopped?"""
+    yield {"ready": int(run.parameters["ready"] or 0)}
     branch = run.then("grant", link_credit=link_credit)
     return facts(
         measure.messages(branch.rows, event=RECEIVED, after=run.last),

@@ -38,7 +38,7 @@ from workbench.trace.replicas import (
 )
 from workbench.trace.schema import CLIENT, RECEIVED, SENT, Row
 
-from .declare import FORMS, Case, Declared, Facts, Found, case, facts, reached
+from .declare import FORMS, Case, Declared, Facts, Found, case, facts, largest, reached
 from .neighbours import beside_slow_target
 
 __all__ = [
@@ -159,6 +159,11 @@ def _step_of(story: Replicas, state: str) -> int:
     return next(step for step in message.logs.steps if story.reached(message, state, step)[0])
 
 
+def _confirmed(story: Replicas) -> int:
+    """How many messages are confirmed."""
+    return sum(CONFIRMED in each.done for each in story.messages.values())
+
+
 def _event(rows: Sequence[Row], event: str) -> Row:
     """The first row of a kind of event."""
     return next(row for row in rows if row.event == event)
@@ -275,10 +280,9 @@ def trigger(run: Run) -> Found:
     step = message.done[COMMITTED]
     heard = on_disk_when(story, message)
     minority = "leader" if story.leader.at(step) in heard else "memory"
-    answer = "majority" if len(heard) >= story.majority else minority
     committed, in_memory = (branch.rows[at - 1] for at in (step, _step_of(story, REPLICATED)))
     return facts(
-        "everybody" if len(heard) == len(story.nodes) else answer,
+        "majority" if len(heard) >= story.majority else minority,
         disks=_listed(heard),
         heard=len(heard),
         nodes=len(story.nodes),
@@ -349,8 +353,9 @@ def who_resends(run: Run, pending: int) -> Facts:
     """Who sends the pending messages again when the leader has crashed?"""
     branch = crashed(run, pending)
     crash, elected = _event(branch.rows, "crash"), _event(branch.rows, "elect")
+    assert not _confirmed(Replicas(branch.rows[: crash.seq]))
     frames = len(_arrivals(branch.rows, event=SENT, after=crash.seq))
-    told = sum(CONFIRMED in each.done for each in Replicas(branch.rows).messages.values())
+    told = _confirmed(Replicas(branch.rows))
     nobody = "leader" if told == pending else "nobody"
     inside = "session" if _sent_again(branch) else nobody
     return facts(
@@ -375,6 +380,7 @@ def twice(run: Run, pending: int) -> Facts:
     """How many messages are in the queue when all were sent to a log that had them already?"""
     branch = crashed(run, pending, REPLICATED)
     ready, again = _ready(branch), _copies(branch)
+    assert again == pending
     return facts(
         ready,
         again=again,
@@ -403,14 +409,15 @@ def slower_sync(in_flight: int, fsync_us: int, times: int) -> Found:
         "slow_ms": measure.milliseconds(fsync_us * times),
     }
     fast, slow = (pipelined(in_flight, us).rate for us in (fsync_us, fsync_us * times))
-    other = "quarter" if about(slow * times * times, fast) else "same"
+    assert about(slow * times, fast)  # nothing but the disk is the limit
+    twice = times == 2
     return facts(
-        "half" if about(slow * times, fast) else other,
+        {2: "half", 4: "quarter"}[times],
         fast=fast,
         slow=slow,
         wrong={
             "batches grow and make up for it": "same",
-            "the leader's and the followers' times multiply": "quarter",
+            **({"the leader's and the followers' times multiply": "quarter"} if twice else {}),
         },
         beside=Measured(
             unit=say("rate"),
@@ -440,6 +447,7 @@ def credit_bound(run: Run, publish: int) -> Found:
         "all": rates["all"],
         "double": rates["double"],
     }
+    assert not run.parameters["fsync_us"]
     seen = _arrivals(run.then("publish", count=publish).rows)
     reached = (len(seen) - 1) * measure.MICROSECONDS / (seen[-1].t_us - seen[0].t_us)
     return facts(
@@ -461,14 +469,15 @@ def credit_bound(run: Run, publish: int) -> Found:
 def best_way(results: Mapping[str, Confirmed], n: int) -> Found:
     """Which of three ways to confirm is the fastest?"""
     yield {"choices": tuple(results)}
+    rate = {way: one.rate for way, one in results.items()}
     return facts(
-        max(results, key=lambda way: results[way].rate),
+        largest(rate),
         rates="; ".join(say("way", way=way, rate=one.rate) for way, one in results.items()),
         wrong={
             "batches use the disk best": BATCHES,
             "fewer in flight, less to wait for": ONE_AT_A_TIME,
         },
-        beside=Measured(unit=say("rate"), heights={way: one.rate for way, one in results.items()}),
+        beside=Measured(unit=say("rate"), heights=rate),
     )
 
 
@@ -492,19 +501,18 @@ soft_limit.again(lambda form: {"limit": 20 + form % FORMS, "publish": 300})
 def overshoot(limit: int, publish: int) -> Facts:
     """And how many will be pending at most?"""
     branch = soft_limit_run(limit, publish)
+    stop = slow_at(branch)
+    assert stop is not None
     return facts(
         _most_pending(branch),
-        wrong={
-            "the soft limit stops the publisher": slow_at(branch) or 0,
-            "nothing stops it": publish,
-        },
+        wrong={"the soft limit stops the publisher": stop, "nothing stops it": publish},
         beside=followed(
             branch,
             say("waiting"),
             most := dict(_most_so_far(branch)),
             {
                 "the soft limit stops the publisher": {
-                    seq: min(number, slow_at(branch) or 0) for seq, number in most.items()
+                    seq: min(number, stop) for seq, number in most.items()
                 },
                 "nothing stops it": {**most, branch.last: publish},
             },

@@ -22,7 +22,7 @@ from workbench.trace.fold import held_in
 from workbench.trace.given import takes
 from workbench.trace.schema import BROKER, CLIENT, RECEIVED, SENT, Row
 
-from .declare import FORMS, Case, Declared, Facts, Found, case, facts, reached
+from .declare import FORMS, Case, Declared, Facts, Found, case, facts, largest, reached
 
 __all__ = [
     "check",
@@ -86,22 +86,22 @@ def _exception(rows: Sequence[Row]) -> Row | None:
     return found[0] if found else None
 
 
-def _brakes(played: Run) -> Iterator[str]:
-    """What holds the first producer, without a link, after each row of a run."""
-    braking = PublishingBraking(WIRE)
+def _brakes(played: Run, connection: str = WIRE) -> Iterator[str]:
+    """What holds a producer, without a link, after each row of a run."""
+    braking = PublishingBraking(connection)
     for row in played.rows:
         braking.apply(row)
         yield braking.brake
 
 
-def _brake(played: Run) -> str:
+def _brake(played: Run, connection: str = WIRE) -> str:
     """What holds it at the end."""
-    return list(_brakes(played))[-1]
+    return list(_brakes(played, connection))[-1]
 
 
-def blocked(played: Run) -> bool:
-    """Whether the first producer is blocked by its window at the end of a run."""
-    return _brake(played) == brakes.QPID_WINDOW
+def blocked(played: Run, producer: str = PRODUCERS[0]) -> bool:
+    """Whether a producer is blocked by its window at the end of a run."""
+    return _brake(played, CONNECTIONS[producer]) == brakes.QPID_WINDOW
 
 
 def _sent(rows: Sequence[Row], connection: str = WIRE) -> int:
@@ -175,6 +175,8 @@ def overloaded(publish: int, window: int) -> dict[str, Overload]:
 def limit(run: Run, publish: int) -> Found:
     """What becomes of a producer that fills a queue which holds nothing back?"""
     yield {"most": run.parameters["most"]}
+    assert not run.parameters["stop"]
+    assert not run.parameters["window"]
     branch = together(run, _put(publish))
     ended = _exception(branch.rows)
     closed = measure.frames(branch.rows, "connection.close", event=RECEIVED, from_peer=BROKER)
@@ -230,6 +232,7 @@ stops_at.again(_marks)
 def goes_on_at(run: Run, publish: int) -> Found:
     """How many messages are left when all that is held completes?"""
     stop, resume = (int(run.parameters[name] or 0) for name in ("stop", "resume"))
+    resume = resume or stop
     yield {"stop": stop, "resume": resume}
     branch = together(run, _put(publish)).then("accept", queue=FIRST, count=publish)
     turn = _turn(branch.rows, "unblock")
@@ -251,9 +254,11 @@ def free_queue(run: Run, publish: int, free: int) -> Found:
     window = int(run.parameters["window"] or 0)
     yield {"window": window}
     branch = together(run, _put(publish)).then("publish", queue=SECOND, count=free)
+    held = max(_levels(branch.rows))
+    assert held == publish == int(run.parameters["stop"] or 0) + 1
     return facts(
         max(_levels(branch.rows, SECOND)),
-        full=max(_levels(branch.rows)),
+        full=held,
         wrong={
             "a free queue is not held": free,
             "a full queue holds at once": 0,
@@ -302,13 +307,16 @@ def overshoot(run: Run, publish: int) -> Found:
     yield {"stop": stop, "first": windows[0], "second": windows[1]}
     acts = [_put(publish, producer=producer) for producer in PRODUCERS]
     branch = together(run, *acts)
-    top = max(_levels(branch.rows))
+    assert all(blocked(branch, producer) for producer in PRODUCERS)
+    top, most = max(_levels(branch.rows)), stop + sum(windows)
     return facts(
         top,
+        case="most" if top == most else "fewer",
         beyond=top - stop,
         wrong={
             "the mark is the most": stop,
             "the larger window counts": stop + max(windows),
+            **({"every window is unused": facts(most)} if top < most else {}),
         },
         beside=counted(branch, say("queue"), measure.taken_in(branch.rows, FIRST)),
     )
@@ -316,11 +324,13 @@ def overshoot(run: Run, publish: int) -> Found:
 
 @overshoot.again
 def _two(form: int) -> dict[str, Any]:
+    window = 5 + form % 5
     given = {
-        "stop": 20 + form % FORMS,
+        # So the first one has used up a window, and was told so, when the queue stops.
+        "stop": window * (4 + form % FORMS // 5),
         "resume": 10,
-        "window": 6 + form % 5,
-        "second_window": 3 + form % 3,
+        "window": window,
+        "second_window": 2 + form % 3,
     }
     return {"run": full(**given), "publish": 60 + form % FORMS}
 
@@ -353,7 +363,7 @@ def holds_most(results: Mapping[str, Overload], publish: int) -> Found:
     yield {"choices": tuple(names)}
     found = {name: results[name].arrived for name in names}
     return facts(
-        max(found, key=lambda name: found[name]),
+        largest(found),
         told="; ".join(f"{name} {number:,}" for name, number in found.items()),
         wrong={
             "the newest gives the most credit": PROTOCOLS[2],

@@ -82,3 +82,21 @@ def test_what_is_in_flight_when_the_flow_leaves_is_not_forwarded_yet():
     balances = atm_counters(busy.act(second, "grant", link_credit=30))
     assert balances.differing == []
     assert balances.rows[-1].fwd_cnt == 2
+
+
+@pytest.mark.parametrize(
+    "played",
+    [
+        run("credit", parameters={"messages": 5, "message_bytes": 100_000}).then(
+            "grant", link_credit=3
+        ),
+        run("publishers").then("publish", count=3),
+        run("quorum", parameters={"messages": 5, "link_credit": 3, "replicas": "3"}),
+    ],
+    ids=["in several frames", "a publisher", "behind another link"],
+)
+def test_the_accounts_agree_whatever_the_link(played):
+    """A message costs its credit with its first frame, and is a cell then."""
+    balances = atm_counters(played)
+    assert balances.rows
+    assert balances.differing == []

@@ -13,6 +13,7 @@ from workbench.exercises.audit import (
     audit_starts,
     audited_run,
 )
+from workbench.exercises.museum_readers import RightReader
 from workbench.exercises.readers import BelievesTheFlow, CountsFromZero, source_of
 from workbench.notebook import PlainError
 from workbench.scenarios import run
@@ -175,3 +176,28 @@ def test_a_run_without_credit_is_refused_by_the_name_that_was_given(link_credit)
 def test_no_start_gives_a_table_without_lines():
     """And no mistake of ours."""
     assert len(str(audit_starts([], link_credit=3)).splitlines()) == 1
+
+
+@pytest.mark.parametrize(
+    "capture",
+    [
+        "rmq40_f_memory_alarm",
+        "rmq43_e_large_message_split",
+        "rmq43_f_memory_alarm",
+        "rmq43_c_drain",
+    ],
+)
+def test_who_reads_as_the_specification_says_is_right_in_every_frame_of_a_real_broker(
+    capture,
+):
+    """Also where links of two connections share a name, and where messages have many frames."""
+    audited = audit(import_capture(CAPTURES / f"{capture}.pcapng"), kinds=[RightReader])
+    assert audited.wrong(RightReader.name) == 0
+    assert any(line.kind == "transfer" for line in audited.lines)
+
+
+def test_a_publisher_s_link_is_read_as_its_own_end_saw_it():
+    """A client is known by a name of its own, such as `client:app`."""
+    played = run("publishers").then("publish", count=3)
+    audited = audit(played, kinds=[RightReader])
+    assert (says(audited, LEDGERS), audited.wrong(RightReader.name)) == ([99, 98, 97], 0)

@@ -157,3 +157,20 @@ def test_without_a_kernel_the_verdict_and_the_schedule_stay():
     assert "✘" in texts["text/plain"]
     assert "1. The receiver sends flow" in texts["text/plain"]
     assert "<pre" in texts["text/html"]
+
+
+@pytest.mark.parametrize("grants", [(6, 3), (5, 4), (3, 6, 5), (2, 2, 1)])
+@pytest.mark.parametrize("start", [0, 2**32 - 2])
+def test_a_lower_grant_hides_nobody_who_sends_nothing(grants, start):
+    """Before it comes, whoever holds less than was granted waits for nothing."""
+    given = {"messages": 8, "grants": grants, "initial_delivery_count": start}
+    assert not Trial(never, **given).passed
+    assert Trial(right, **given).passed
+
+
+def test_a_longer_link_is_offered_as_far_as_credit_can_be_counted():
+    """Twice the largest grant would be more than serial numbers tell apart."""
+    view = try_sender(right, messages=2, grants=(1_500_000_000,))
+    longer = view.trial.further()
+    assert longer.grants == (1_500_000_000, 2**31 - 3)
+    assert longer.passed

@@ -273,3 +273,14 @@ def test_a_reset_forgets_nothing_before_its_button_is_pressed():
 def test_the_tests_keep_nothing_in_the_checkout(repo, home):
     """The log of this process lies in a folder of its own."""
     assert progress.where == home / "progress.jsonl"
+
+
+def test_what_is_forgotten_and_put_back_again_and_again_stays_readable():
+    """As long as its identity is one that a file may have."""
+    log = Progress()
+    log.record("02/cross", 5, True)
+    for _ in range(100):
+        log.put_back(log.forget("02"))
+    copy = Progress()
+    copy.take_up(log.text().encode())
+    assert said(copy) == said(log) != []

@@ -17,6 +17,7 @@ from workbench.exercises.progress import Progress
 from workbench.exercises.show_me import is_shown
 from workbench.languages import phrase
 from workbench.lessons.lesson_12 import check, predict
+from workbench.notebook import PlainError
 from workbench.scenarios.declare import ParameterError
 from workbench.trace.hash import trace_hash
 
@@ -220,3 +221,18 @@ def test_of_two_brakes_the_first_cure_is_not_all(seed, words):
     assert words in solved.reason
     assert solved.answer != "nearly all of it"
     assert solved.beliefs[0].answer == "nearly all of it"
+
+
+def test_a_mystery_is_drawn_from_a_whole_level_and_any_text(first):
+    """A seed may have what no file name has; a level is one of three numbers."""
+    for level in (True, 1.0):
+        with pytest.raises(PlainError, match=r"^level: a whole number is wanted here"):
+            mystery(1, level=level)
+    assert mystery("a/b").stalls().rows
+    with pytest.raises(PlainError, match="stock_credit"):
+        first.change(stock_credit=[1])
+
+
+def test_the_set_up_of_a_mystery_ends_before_its_applications_begin(first):
+    """So the stage has steps to walk through."""
+    assert first.run.start_seq < len(first.run.rows) // 10

@@ -42,6 +42,8 @@ def test_every_message_has_one_fate() -> None:
     """Consumed, still with the producer, discarded, or dead."""
     for one in outcomes(messages=40):
         assert one.consumed + one.kept + one.lost == 40
+        assert one.died >= 0
+        assert one.gone or not one.died
 
 
 def test_an_operator_who_comes_in_time_saves_the_broker() -> None:

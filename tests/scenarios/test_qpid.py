@@ -12,6 +12,7 @@ from workbench.peers.client010 import Sender010
 from workbench.presets import AMQP_0_10
 from workbench.queues import FlowThresholds
 from workbench.scenarios import ActionError, ParameterError, run
+from workbench.scenarios.two_faces import faces
 from workbench.trace.brakes import QPID_WINDOW
 from workbench.trace.braking import PublishingBraking
 
@@ -406,3 +407,11 @@ def test_c17_broker_j_refuses_nothing_and_lets_go_when_the_queue_is_deleted():
     assert task(played).error is None
     gone = played.then("delete", queue="q1")
     assert (task(gone).sent, task(gone).blocked) == (60, False)
+
+
+@pytest.mark.parametrize("most", [1, 3, 5])
+def test_c17_the_first_queue_s_turns_are_told_though_the_second_is_full_as_well(most):
+    """Over 1.0 each link is stopped by its own queue."""
+    for face in faces(40, 6, most=most):
+        assert face.goes_on_at < face.top
+        assert face.stops

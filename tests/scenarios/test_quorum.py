@@ -180,3 +180,27 @@ def test_a_mutant_s_run_ends_where_the_referee_says_so():
     assert not played.rested
     error = next(row for row in played.rows if row.event == "error")
     assert played.note.startswith(error.kind)
+
+
+def test_one_end_says_which_ways_are_mended_whichever_it_is(five):
+    """A heal of one node leaves what is cut between others."""
+    played = act(act(five, "cut", a="n1", b="n2"), "cut", a="n2", b="n3")
+    healed = [
+        (row.vantage, row.extra["to"])
+        for row in act(played, "heal", b="n1").rows
+        if row.event == "heal"
+    ]
+    assert len(healed) == 1
+    assert "n1" in str(healed)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_storm_is_judged_when_its_publishers_are_done(seed):
+    """However many messages they have."""
+    stormy = run("quorum_chaos", parameters={"seed": seed, "messages": 1_000})
+    assert stormy.world.fault == ""
+
+
+def test_a_storm_has_no_set_up():
+    """Its first row is its first step."""
+    assert run("quorum_chaos", parameters={"messages": 5}).start_seq == 0

@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from workbench import presets
+from workbench.exercises import measure
 from workbench.scenarios import Action, ActionError, Branches, Run, run
 from workbench.trace.hash import trace_hash
 from workbench.trace.schema import Row
@@ -328,3 +329,11 @@ def test_whatever_is_done_when_the_past_stays_and_the_run_rests(plan) -> None:  
         again = run("credit", parameters={"messages": 4}, actions=branch.actions)
         assert trace_hash(again.rows) == trace_hash(branch.rows)
         played = branch
+
+
+def test_steps_are_counted_from_where_a_run_begins_though_another_was_cut_in_its_set_up():
+    """Both have one name, which does not say how many rows a run may have."""
+    whole = run("credit")
+    step = measure.step(whole.rows[whole.start_seq])
+    assert not run("credit", max_rows=5).rested
+    assert measure.step(whole.rows[whole.start_seq]) == step == 1

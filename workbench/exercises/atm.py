@@ -16,8 +16,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from workbench.trace.fold import link_scope
 from workbench.trace.given import rows_of
-from workbench.trace.schema import RECEIVED, SENT
+from workbench.trace.schema import RECEIVED, SENT, Row
 
 from . import measure
 from .table import Table, Tabled, say, table_of
@@ -107,35 +108,43 @@ class Balances(Tabled):
         return say("atm.differ", same=same, n=len(self.rows), steps=steps)
 
 
+def _is_sender_s(row: Row) -> bool:
+    """Whether the sender of a link has logged a frame of it, with its counters."""
+    told = {"link_credit", "delivery_count"} <= (row.ledger or {}).keys()
+    return told and row.is_frame and measure.peer(row) == row.link_sender
+
+
 def atm_counters(trace: Any, link: str | None = None) -> Balances:
     """Keep the paper's counters along a run.
 
     Args:
         trace: a run or its rows, with both ends in it (a capture sees only one point).
-        link: name of the link; the first one with a ledger of its sender if None.
+        link: name of the link; of several, and if None, the first one with a ledger of its sender.
     """
     rows = rows_of(trace)
+    own = [row for row in rows if _is_sender_s(row) and link in (None, row.link)]
+    about = link_scope(own[0]) if own else None
+    begun: dict[str, bool] = {}  # by event: a message whose last frame has not passed yet
     sent = arrived = 0
     counted_at: dict[int | None, int] = {}  # by flow: how many cells had arrived when it left
     fwd_cnt, buf_alloc = 0, None
     balances: list[Balance] = []
     for row in rows:
-        if row.link is None or (link is not None and row.link != link):
+        if about is None or link_scope(row) != about:
             continue
-        link = row.link
         fields = row.frame or {}
         from_sender = row.from_peer == row.link_sender
-        whole = row.kind == "transfer" and not fields.get("more")
-        sent += whole and row.event == SENT
-        arrived += whole and row.event == RECEIVED
+        if row.kind == "transfer":
+            begins, begun[row.event] = not begun.get(row.event), bool(fields.get("more"))
+            sent += begins and row.event == SENT
+            arrived += begins and row.event == RECEIVED
         if row.kind == "flow" and not from_sender and fields.get("link_credit") is not None:
             if row.event == SENT:
                 counted_at[row.frame_id] = arrived
             elif row.event == RECEIVED:
                 fwd_cnt, buf_alloc = counted_at[row.frame_id], fields["link_credit"]
         ledger = row.ledger or {}
-        own = row.is_frame and row.vantage == row.link_sender
-        if own and {"link_credit", "delivery_count"} <= ledger.keys():
+        if _is_sender_s(row):
             balances.append(
                 Balance(
                     seq=row.seq,

@@ -13,6 +13,7 @@ from typing import Any
 from workbench.notebook import WrongValueError
 from workbench.presets import Preset
 from workbench.scenarios.run import Run, run
+from workbench.trace.fold import link_scope
 from workbench.trace.given import rows_of, takes
 from workbench.trace.schema import CLIENT, OBSERVED, Row
 
@@ -138,7 +139,7 @@ def audit(
 
     Args:
         trace: a run, an imported capture, or rows in order.
-        link: name of the link; the first one with a transfer if None.
+        link: name of the link; of several, and if None, the first one with a transfer.
         kinds: make the readers.
 
     Raises:
@@ -150,13 +151,13 @@ def audit(
         for row in rows
         if row.link is not None
         and row.kind in ("attach", "flow", "transfer")
-        and (row.event == OBSERVED or row.vantage == row.link_sender)
+        and (row.event == OBSERVED or measure.peer(row) == row.link_sender)
+        and link in (None, row.link)
     ]
-    if link is None:
-        link = next((row.link for row in frames if row.kind == "transfer"), None)
-    frames = [row for row in frames if row.link == link]
-    if not any(row.kind == "transfer" for row in frames):
+    first = next((row for row in frames if row.kind == "transfer"), None)
+    if first is None:
         raise WrongValueError(say("audit.nothing"))
+    frames = [row for row in frames if link_scope(row) == link_scope(first)]
     readers: list[Reader] = [make() for make in kinds]
     lines: list[Line] = []
     before = 0

@@ -95,7 +95,7 @@ def counter(rows: Iterable[Row], end: str, name: str, *, upto: int | None = None
     for row in rows:
         if upto is not None and row.seq > upto:
             break
-        if row.link_sender == BROKER and _peer(row) == end and row.ledger:
+        if row.link_sender == BROKER and peer(row) == end and row.ledger:
             found = row.ledger.get(name, found)
     return found
 
@@ -106,7 +106,8 @@ def credit(rows: Iterable[Row], end: str, *, upto: int | None = None) -> int | N
     return held
 
 
-def _peer(row: Row) -> str:
+def peer(row: Row) -> str:
+    """Which end has logged a row."""
     return CLIENT if row.vantage.startswith(CLIENT) else row.vantage
 
 

@@ -29,6 +29,7 @@ class RightReader:
         self.credit: int | None = None
         self.used_up = False
         self.count = 0
+        self.begun = False  # a message whose last frame has not come yet
 
     def read(self, kind: str, fields: Fields, from_sender: bool) -> None:
         """Take in one frame."""
@@ -39,7 +40,7 @@ class RightReader:
             self.told(fields)
         elif kind == "flow" and "link-credit" in fields:
             self.granted(fields)
-        elif kind == "transfer" and self.ends_message(fields):
+        elif kind == "transfer" and self.costs_credit(fields):
             self.sent()
             self.used_up = self.credit == 0 and before != 0
 
@@ -57,9 +58,10 @@ class RightReader:
         self.count = fields.get("delivery-count", self.count)
         self.credit = fields.get("link-credit", self.credit)
 
-    def ends_message(self, fields: Fields) -> bool:
-        """Whether no further frame of the message comes; `more` is false where it is absent."""
-        return not fields.get("more")
+    def costs_credit(self, fields: Fields) -> bool:
+        """Whether a message begins with this frame; `more` is false where it is absent."""
+        begins, self.begun = not self.begun, fields.get("more", False)
+        return begins
 
     def sent(self) -> None:
         """A message has left."""
@@ -92,8 +94,8 @@ class NeedsMore(RightReader):
 
     name = "tool"
 
-    def ends_message(self, fields: Fields) -> bool:
-        """Whether no further frame of the message comes."""
+    def costs_credit(self, fields: Fields) -> bool:
+        """Whether this frame is a message."""
         return fields.get("more") is False
 
 

@@ -164,7 +164,7 @@ class Mystery(Tabled):
         """The trace on disk, to be asked by Spark."""
         done = "-".join(f"{name}-{self.run.parameters[name]}" for name in self.changed)
         name = "-".join(filter(None, ["mystery", str(self.seed), str(self.level), done]))
-        path = folder() / f"{name}.parquet"
+        path = folder() / f"{self.run.name}.parquet"  # a seed may be any text
         rows = files.write(path, self.run.rows, raw=False)
         sent = sum(row.event in FRAME_EVENTS and row.event != RECEIVED for row in self.run.rows)
         return LessonTrace(name=name, path=path, table=self.table, rows=rows, frames=sent)
@@ -210,7 +210,7 @@ class Mystery(Tabled):
         before: Any = self.run.parameters[name]
         if setting[name] == before:
             raise ParameterError(say("mystery.same", name=name, value=before))
-        key = name, setting[name]
+        key = name, repr(setting[name])
         if key not in self._made:
             given = {**self.run.parameters, **setting}
             self._made[key] = replace(
@@ -225,7 +225,7 @@ class Mystery(Tabled):
         return self._made[key]
 
     @cached_property
-    def _made(self) -> dict[tuple[str, int], Mystery]:
+    def _made(self) -> dict[tuple[str, str], Mystery]:
         """What was made of it: a question, `compare` and a check ask for the same run."""
         return {}
 
@@ -311,6 +311,7 @@ def cured(case: Mystery, name: str) -> Mystery:
 # -- drawing
 
 
+@takes
 def mystery(seed: int | str = 1, level: int = 1) -> Mystery:
     """A mystery: the same for the same seed and level, on every machine.
 

@@ -108,7 +108,7 @@ class OrderLines(Still, widgets.VBox):
     def trial(self) -> Trial:
         """What the lines make, tried in every order; of several beginnings the first that fails."""
         made = compiled(self.source)
-        for start in self._starts:
+        for start in self._starts or (0,):
             trial = Trial(made, initial_delivery_count=start, **self._link)
             if not trial.passed:
                 break

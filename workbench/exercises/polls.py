@@ -115,7 +115,10 @@ def heard_in_poll(question: Question, text: str) -> Heard:
     lines = [line for line in text.splitlines() if line.strip()]
     first = _QUOTED.sub("", lines[0]) if lines else ""
     between = max(",;\t", key=first.count)
-    rows = list(csv.reader(lines, delimiter=between, skipinitialspace=True))
+    try:
+        rows = list(csv.reader(lines, delimiter=between, skipinitialspace=True))
+    except csv.Error as error:  # such as a quotation mark that is never closed
+        return Heard(unread=[(lines[0], str(error))])
     head = [name.strip().lower() for name in rows[0]] if rows else []
     place = next((head.index(name) for name in _HEARD if name in head), None)
     sure = head.index("sure") if "sure" in head else None

@@ -326,9 +326,10 @@ class Progress:
         def add() -> None:
             found: dict[str, Record] = {}
             for record in records:
-                name = record.id
+                name, number = record.id, 1
                 while name in self._lines.forgotten:
-                    name += "+"
+                    number += 1
+                    name = f"{record.id.partition('+')[0]}+{number}"
                 found.setdefault(name, replace(record, id=name))
             self._lines.merge(Lines(found))  # once: each merging puts all in order
 

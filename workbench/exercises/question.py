@@ -175,7 +175,9 @@ class Question:
             if given not in self.choices:
                 raise AnswerError(self.legal)
             return str(given)
-        text = _THOUSANDS.sub("", str(given).strip()).replace(MINUS, "-")
+        text = str(given).strip().replace(MINUS, "-")
+        if len(text) <= 2 * LONGEST_NUMBER:  # else it is none, and to look would take long
+            text = _THOUSANDS.sub("", text)
         if not text:
             raise AnswerError(self.legal)
         digits = text.removeprefix("-") if self.minimum < 0 else text

@@ -102,7 +102,9 @@ class SyncDesk(Still, widgets.VBox):
             across=say("syncs.across"),
             up=say("syncs.up"),
             title=say("syncs.title", ms=self.slider.value),
-            top=2.1 * max(one.rate for one in self.results.values()) if fsync_us else None,
+            top=2.1 * max((one.rate for one in self.results.values()), default=1)
+            if fsync_us
+            else None,
             height=280,
         )
         old = self._chart.children

@@ -169,6 +169,7 @@ def real_table() -> Table:
     return table_of("real", lines)
 
 
+@takes
 @cache
 def senders_table(run_ms: int = 500) -> Table:
     """The article's two_senders, AMQP 1.0 half, with preset blog2024, played now.

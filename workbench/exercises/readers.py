@@ -56,6 +56,7 @@ class CountsFromZero:
         self.used_up = False
         self._count = 0
         self._limit = 0
+        self._begun = False
 
     def read(self, kind: str, fields: dict[str, Any], from_sender: bool) -> None:
         """Take in one frame."""
@@ -66,9 +67,11 @@ class CountsFromZero:
             self._limit = self._count
         elif kind == "flow" and not from_sender:
             self._limit = fields.get("delivery-count", 0) + fields.get("link-credit", 0)
-        elif kind == "transfer" and not fields.get("more"):
-            self._count += 1
-            self.used_up = self._count == self._limit
+        elif kind == "transfer":
+            if not self._begun:
+                self._count += 1
+                self.used_up = self._count == self._limit
+            self._begun = fields.get("more", False)
         self.credit = self._limit - self._count
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import cached_property, partial
+from itertools import pairwise
 from typing import Any
 
 from workbench.languages import phrase
@@ -11,6 +12,7 @@ from workbench.scenarios.link_model import LinkModel
 from workbench.scenarios.rules import rule_named
 from workbench.scenarios.sandbox import GuardedRule, LearnerCodeError, guarded
 from workbench.scenarios.schedules import play_model, seq_of_move
+from workbench.serial import HALF
 from workbench.sim.explorer import Bounds, Exploration, explore
 from workbench.views.lattice_words import sentences
 from workbench.views.stage_widget import StageWidget
@@ -81,14 +83,16 @@ class Trial:
     def timid(self) -> int | None:
         """Place of the nearest state in which the sender holds less than it was granted.
 
-        Only states with an empty wire count, for there nothing will ever tell it; and only where no
-        grant is less than one before it, for then the furthest limit is the present one.
+        Only states with an empty wire count, for there nothing will ever tell it; and only before a
+        grant that is less than the one before: until then the furthest limit is the present one.
         """
-        if self.found is None or list(self.grants) != sorted(self.grants):
+        if self.found is None:
             return None
+        falls = (at for at, (one, other) in enumerate(pairwise(self.grants), 1) if other < one)
+        rising = next(falls, len(self.grants))
         for place, state in enumerate(self.found.ordered):
             view = self.model.describe(state)
-            if view.transfers_in_flight or view.flows_in_flight:
+            if view.transfers_in_flight or view.flows_in_flight or view.grants_issued > rising:
                 continue
             if view.snd_link_credit < view.allowed:
                 return place
@@ -166,8 +170,9 @@ class Trial:
         return self.passed and len(self.alike) > 1
 
     def further(self) -> Trial:
-        """The same sender with one grant more, twice the latest."""
-        given = {**self.given, "grants": (*self.grants, 2 * self.grants[-1])}
+        """The same sender with one grant more, twice the latest as far as it can be counted."""
+        most = HALF - 1 - self.given["messages"]
+        given = {**self.given, "grants": (*self.grants, min(2 * self.grants[-1], most))}
         return Trial(self.on_flow, **given)
 
     @property

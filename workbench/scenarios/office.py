@@ -122,6 +122,7 @@ def office(
     depot = Receiver010(DEPOT, PARCELS, capacity=messages, processing_us=depot_work_us)
 
     def begin() -> None:
+        world.mark_start()
         publisher.publish(world.payloads(messages), US_PER_S // orders_rate)
         bills.publish(messages)
         parcels.send([PARCELS] * messages)

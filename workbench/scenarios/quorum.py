@@ -95,7 +95,8 @@ def heal(
     if a is not None and b is not None:
         cluster.heal(a, b)
         return
-    cuts = [ends for ends in cluster.network.cuts() if a is None or a in ends]
+    end = b if a is None else a
+    cuts = [ends for ends in cluster.network.cuts() if end is None or end in ends]
     if not cuts:
         raise ActionError(refusal("quorum.not-cut"))
     for one, other in cuts:

@@ -88,7 +88,8 @@ class Run:
         self.world, self.rows, self.rested, self.note, _ = self._execute(stop_after=None)
         marked = self.world.start_seq
         self.start_seq = len(self.rows) - 1 if marked is None else marked
-        BEGINS[self.name] = self.start_seq
+        if marked is not None or self.rested:  # the name does not say where a run was cut
+            BEGINS[self.name] = self.start_seq
 
     @classmethod
     def shown_by(cls, desk: Any) -> Run:

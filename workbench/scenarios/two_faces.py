@@ -77,8 +77,8 @@ def _face(protocol: str, messages: int, other: int, parameters: Mapping[str, int
         ]
     )
     freed = full.then("accept", queue=FIRST, count=messages)
-    (stops,) = (row for row in full.rows if (row.event, row.kind) == ("block", QUEUE_FLOW))
-    goes_on = next(row for row in freed.rows if (row.event, row.kind) == ("unblock", QUEUE_FLOW))
+    (stops,) = _turns(full.rows, "block")
+    goes_on, *_ = _turns(freed.rows, "unblock")
     held = [held_in(row) for row in full.rows if row.queue == FIRST and row.ledger]
     return Face(
         protocol=protocol,
@@ -89,6 +89,12 @@ def _face(protocol: str, messages: int, other: int, parameters: Mapping[str, int
         goes_on_at=held_in(goes_on),
         resumes=_said(freed.rows[goes_on.seq :])[:1],
     )
+
+
+def _turns(rows: Sequence[Row], event: str) -> list[Row]:
+    """Where the first queue stops, or goes on."""
+    turn = (event, QUEUE_FLOW, FIRST)
+    return [row for row in rows if (row.event, row.kind, row.queue) == turn]
 
 
 def _said(rows: Sequence[Row]) -> tuple[str, ...]:

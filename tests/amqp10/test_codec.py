@@ -292,3 +292,24 @@ def test_wrapped_values_compare_and_print_as_plain_ones():
     assert UInt(5) == 5
     assert f"{UInt(5)} {Symbol('a')} {Timestamp(7):03d}" == "5 a 007"
     assert (repr(UInt(5)), repr(Symbol("a"))) == ("UInt(5)", "Symbol('a')")
+
+
+@pytest.mark.parametrize("wrap", [lambda key: key, lambda key: Described(Symbol("d"), key)])
+def test_keys_that_python_cannot_hash_apart_cost_no_more_than_others(monkeypatch, wrap):
+    """A peer may choose UUIDs that all have one hash: a dict would compare each with each."""
+    compared = 0
+
+    def equal(one, other):
+        nonlocal compared
+        compared += 1
+        return one.int == other.int
+
+    keys = [uuid.UUID(int=number * (2**61 - 1)) for number in range(1, 301)]
+    assert len({hash(key) for key in keys}) == 1
+    raw = encode(MapPairs(tuple((wrap(key), None) for key in keys)))
+    monkeypatch.setattr(uuid.UUID, "__eq__", equal)
+    assert len(decode(raw)[0].items()) == 300
+    assert compared < 2 * 300
+    twice = encode(MapPairs(((wrap(keys[0]), 1), *((wrap(key), None) for key in keys))))
+    with pytest.raises(DecodeError, match="twice"):
+        decode(twice)

@@ -216,6 +216,16 @@ def test_a_silent_peer_is_given_up_after_twice_the_told_time():
     assert server.ended
 
 
+def test_who_has_closed_waits_for_no_deadline():
+    """It says nothing more, and the peer's silence has been answered already."""
+    pair = Pair(server=ConnectionSettings(idle_time_out_ms=1000))
+    server = pair.server.connection
+    server.next_deadline(0)
+    server.close()
+    assert server.next_deadline(5_000_000) is None
+    assert server.on_deadline(5_000_000) == []
+
+
 def test_without_idle_time_out_there_is_no_deadline():
     """Nothing to be woken for."""
     pair = Pair()

@@ -11,10 +11,12 @@ from workbench.amqp10.events import (
     PartReceived,
 )
 from workbench.amqp10.frame import item_size
-from workbench.amqp10.messaging import Accepted, Received
+from workbench.amqp10.messaging import Accepted, Received, Rejected
 from workbench.amqp10.performatives import (
     Disposition,
+    Error,
     ReceiverSettleMode,
+    Role,
     SenderSettleMode,
     Transfer,
 )
@@ -337,3 +339,18 @@ def test_what_is_discarded_behind_a_detach_does_not_close_the_window_for_good():
     pair.pump()
     assert received(pair) == []
     assert pair.sender_session.counters.remote_incoming_window == 3
+
+
+def test_a_state_that_is_larger_than_the_peer_takes_is_not_repeated():
+    """That the delivery is settled is what the receiver waits for [2.7.1]."""
+    pair = LinkPair(credit=1, client=ConnectionSettings(max_frame_size=512))
+    pair.answers = True
+    pair.sender.send(b"m")
+    pair.pump()
+    pair.inject(
+        pair.client,
+        Disposition(Role.RECEIVER, 0, state=Rejected(Error("x:y", "long" * 500))),
+    )
+    pair.server.connection.answer(pair.server.events[-1])
+    (said,) = pair.server.frames(Disposition)
+    assert (said.settled, said.state) == (True, None)

@@ -13,6 +13,7 @@ from workbench.amqp10.messaging import (
     Header,
     MessageAnnotations,
     Properties,
+    decode_head,
     decode_message,
     encode_message,
 )
@@ -119,3 +120,13 @@ def test_a_plain_number_as_message_id_is_a_ulong():
         Properties(message_id=-1).encode()
     with pytest.raises(LocalProtocolError, match=r"properties\.message-id"):
         Properties(message_id=Symbol("s")).encode()
+
+
+def test_a_head_ends_before_the_body_whatever_that_is():
+    """What cannot be read behind it does not matter, nor how large it is."""
+    sections = [Header(durable=True), Properties(to="x"), ApplicationProperties({"a": 1})]
+    raw = encode_message(sections)
+    for body in (b"", b"\x00\x53\x77\xd0\xff\xff", encode_message([Data(b"x")])):
+        assert list(decode_head(raw + body)) == sections
+    with pytest.raises(DecodeError):
+        list(decode_head(raw + b"\x00"))

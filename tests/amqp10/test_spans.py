@@ -1,3 +1,5 @@
+import struct
+
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -197,3 +199,16 @@ def test_one_octet_is_not_called_octets():
     """A delivery-tag of one octet, as Proton sends it, reads as what it is."""
     assert value_text(b"\x02") == "0x02 (1 octet)"
     assert value_text(b"\x02\x03") == "0x0203 (2 octets)"
+
+
+def test_sources_in_sources_end_in_a_leaf_that_is_undecodable():
+    """As deep as a frame is long: an outcome may be described as a source, and hold one."""
+    source = b"\x40"
+    for _ in range(1_000):
+        fields = 8 * b"\x40" + source
+        source = b"\x00\x53\x28\xd0" + struct.pack(">II", len(fields) + 4, 9) + fields
+    fields = b"\xa1\x01l\x43\x42\x40\x40" + source
+    attach = b"\x00\x53\x12\xd0" + struct.pack(">II", len(fields) + 4, 6) + fields
+    raw = struct.pack(">IBBH", len(attach) + 8, 2, 0, 0) + attach
+    tile(raw, leaves(raw))
+    assert leaves(raw)[-1].path == "undecodable"

@@ -45,6 +45,20 @@ def test_an_exchange_without_a_key_has_the_empty_one():
     assert target("/exchanges/logs", version_1=False) == Where(exchange="logs")
 
 
+def test_an_exchange_may_have_an_empty_key_behind_a_slash():
+    """`amqp_address_SUITE.erl:target_exchange_routing_key_empty`."""
+    assert target("/exchanges/logs/", version_1=False) == Where(exchange="logs")
+
+
+@pytest.mark.parametrize(
+    "address", ["/queues/✋", "/exchanges/✋", "/queues/a b", "/queues/a<b", "/exchanges/x/a|b"]
+)
+def test_what_has_to_be_percent_encoded_is_not_taken_as_it_is(address):
+    """`amqp_address_SUITE.erl:bad_v2_addresses`; `cow_uri:urldecode` takes what RFC 3986 does."""
+    with pytest.raises(AddressError, match="is not percent-encoded"):
+        target(address, version_1=False)
+
+
 @pytest.mark.parametrize("address", ["/exchanges/", "/exchanges/amq.default", "/exchanges//k"])
 def test_the_default_exchange_is_not_addressed_by_name(address):
     """The default exchange is reached through /queues/ alone."""

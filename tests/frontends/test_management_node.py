@@ -10,8 +10,16 @@ from msgspec.structs import replace
 from tests.broker.rig import RMQ43, Rig, rabbit
 from workbench.amqp10.errors import ErrorCondition
 from workbench.amqp10.frame import Frame
-from workbench.amqp10.messaging import AmqpValue, Properties, encode_message
-from workbench.amqp10.performatives import Attach, Detach, End, Flow, SenderSettleMode, Transfer
+from workbench.amqp10.messaging import AmqpValue, Properties, Source, Target, encode_message
+from workbench.amqp10.performatives import (
+    Attach,
+    Detach,
+    End,
+    Flow,
+    Role,
+    SenderSettleMode,
+    Transfer,
+)
 
 from .proton_client import ProtonClient, proton
 
@@ -283,3 +291,23 @@ def test_drain_and_echo_are_answered_on_the_link_that_responses_go_out_on() -> N
     receiver.grant(5, echo=True)
     rig.rest()
     assert client.frames(Flow)[-1].link_credit == 5
+
+
+@rabbit
+def test_a_half_that_is_there_is_not_attached_twice(preset) -> None:
+    """`rabbit_amqp_session.erl:handle_attach`: precondition-failed."""
+    rig, client, sender, _ = paired(preset)
+    again = Attach(
+        name=sender.name,
+        handle=7,
+        role=Role.SENDER,
+        snd_settle_mode=SenderSettleMode.SETTLED,
+        source=Source(address="/management"),
+        target=Target(address="/management"),
+        initial_delivery_count=0,
+        properties={"paired": True},
+    )
+    client.wire.send(client, Frame(0, again))
+    rig.rest()
+    error = next(one.error for one in client.frames(Detach | End) if one.error)
+    assert error.condition == ErrorCondition.PRECONDITION_FAILED

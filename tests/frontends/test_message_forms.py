@@ -9,6 +9,7 @@ from __future__ import annotations
 import pytest
 
 from tests.broker.rig import RMQ40, RMQ43, Rig
+from workbench import presets
 from workbench.amqp10.messaging import (
     Data,
     DeliveryAnnotations,
@@ -20,7 +21,8 @@ from workbench.amqp10.messaging import (
     decode_message,
     encode_message,
 )
-from workbench.amqp10.values import Long, Symbol, UInt
+from workbench.amqp10.values import Long, MapPairs, Symbol, UInt, ULong
+from workbench.presets import UINT_MAX
 from workbench.queues import QueueArguments
 
 ROUTE = {"x-exchange": "", "x-routing-key": "q"}
@@ -209,3 +211,31 @@ def test_a_live_clock_counts_from_1970() -> None:
 
     before, epoch_us, after = asyncio.run(moment())
     assert before <= epoch_us <= after
+
+
+ODD_KEYS = MapPairs(((ULong(1), "a"), (Long(1), "b"), (Symbol("x-opt"), "old")))
+
+
+@pytest.mark.parametrize("preset", ["spec", "broker-j"])
+@pytest.mark.parametrize(
+    "sections",
+    [
+        [Header(delivery_count=UINT_MAX)],
+        [MessageAnnotations(ODD_KEYS)],
+        [MessageAnnotations(MapPairs((([1], "a"),)))],
+    ],
+    ids=["count", "keys", "a list for a key"],
+)
+def test_whatever_a_message_has_told_before_it_can_be_handed_out_again(preset, sections):
+    """A count stays at the most there is; what annotations a dict cannot hold are merged, too."""
+    rig = rig_of(presets.get(preset), "classic")
+    publish(rig, *sections)
+    link = consumer(rig, "c2")
+    state = Modified(delivery_failed=True, message_annotations={Symbol("x-opt"): "new"})
+    link.settle(next(iter(link.unsettled)), state=state)
+    link.grant(1)
+    rig.rest()
+    header, told = last(link)
+    assert header.delivery_count == (UINT_MAX if sections[0].NAME == "header" else 1)
+    assert (Symbol("x-opt"), "new") in told.items()
+    assert "old" not in dict(told.items() if isinstance(told, dict) else told.pairs[-1:]).values()

@@ -10,11 +10,13 @@ import pytest
 
 from tests.broker.rig import RMQ40, RMQ43, Rig, consuming, rabbit
 from tests.broker.talk import Talk
+from workbench import presets
 from workbench.amqp10.frame import Frame
-from workbench.amqp10.messaging import Accepted
+from workbench.amqp10.messaging import Accepted, Source
 from workbench.amqp10.performatives import (
     Attach,
     Begin,
+    Close,
     Disposition,
     Flow,
     Open,
@@ -23,6 +25,7 @@ from workbench.amqp10.performatives import (
     Transfer,
 )
 from workbench.amqp10.settings import ConnectionSettings
+from workbench.amqp10.values import Described, MapPairs, Symbol
 from workbench.frontends import message_of
 from workbench.queues import QueueArguments
 
@@ -326,3 +329,17 @@ def test_available_counts_what_waits_in_the_session_too(preset) -> None:
         if row.vantage == "broker" and row.link == "r" and row.kind in ("flow", "transfer")
     ]
     assert told[1:] == [19, 18, 18]
+
+
+@pytest.mark.parametrize("preset", ["spec", "rmq4.0", "rmq4.3", "broker-j"])
+def test_a_filter_whose_name_is_no_symbol_is_as_if_it_were_not_there(preset) -> None:
+    """AMQP lets a list be a key; a filter-set's are symbols [3.5.8]."""
+    rig = Rig(presets.get(preset))
+    rig.broker.declare("q", QueueArguments(queue_type="stream"))
+    client, session = rig.raw()
+    wanted = Described(Symbol("rabbitmq:stream-offset-spec"), "first")
+    odd = Source(address="q", filter=MapPairs((([1], wanted),)))
+    link = session.attach_receiver("r", odd)
+    rig.rest()
+    assert link.attached
+    assert not client.frames(Close)

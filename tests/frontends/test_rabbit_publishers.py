@@ -10,6 +10,7 @@ import pytest
 
 from tests.broker.rig import SPEC, Rig, data, rabbit
 from tests.broker.talk import Talk
+from workbench.amqp10.frame import Frame
 from workbench.amqp10.performatives import Flow
 
 GRANTS = {
@@ -51,6 +52,22 @@ def test_what_is_granted_to_a_publisher_and_when(preset, how, script) -> None:
     talk.settled = how == "settled"
     talk.play(script)
     assert talk.session.counters.remote_incoming_window > 0
+
+
+@rabbit
+def test_a_publisher_s_flow_says_nothing_of_its_link(preset) -> None:
+    """Only its session fields are looked at (`rabbit_amqp_session.erl:handle_frame`)."""
+    rig = Rig(preset)
+    rig.fill("q", 0)
+    client, session = rig.raw()
+    link = rig.sender(session)
+    granted, now = client.frames(Flow), session.counters
+    ids = (now.next_incoming_id, 100, now.next_outgoing_id, 100)
+    client.wire.send(client, Frame(0, Flow(*ids, link.handle, 100, echo=True)))
+    rig.rest()
+    link.send(data(b"m"), settled=True)
+    rig.rest()
+    assert client.frames(Flow) == granted  # a broker that heard 100 would grant again from there
 
 
 @rabbit

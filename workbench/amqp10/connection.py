@@ -645,7 +645,7 @@ class Connection:
         the last call count as of now.
         """
         self.idle.see(self.frames_in, self.frames_out, now_us)
-        return None if self.ended else self.idle.next_deadline()
+        return self.idle.next_deadline() if self.can_emit() else None
 
     def on_deadline(self, now_us: int) -> list[Event]:
         """Does what is due: sends a heartbeat; tells of a peer that has been silent too long."""
@@ -654,7 +654,7 @@ class Connection:
             self.emit_item(Frame(0))
             self.idle.see(self.frames_in, self.frames_out, now_us)
         silence = self.idle.silent_for_us(now_us)
-        if silence is None or self.ended:
+        if silence is None or not self.can_emit():
             return []
         text = (
             f"nothing was heard for {silence // 1000} ms; idle-time-out is "
@@ -691,14 +691,20 @@ class Connection:
         kept = octets[: max(0, len(octets) - over - len(CUT))].decode(errors="ignore")
         return replace(frame, error=replace(error, description=kept + CUT))
 
+    def fits(self, frame: Performative) -> bool:
+        """Whether the peer takes a frame of that size, as far as this end measures."""
+        if not self.settings.measures:
+            return True
+        return FRAME_HEADER_SIZE + frame.size() <= self.remote_max_frame_size
+
     def check_size(self, frame: Attach) -> None:
         """Raises an error if an attach is larger than the peer takes.
 
         Raises:
             FrameTooLargeError: it is.
         """
-        octets = FRAME_HEADER_SIZE + frame.size()
-        if self.settings.measures and octets > self.remote_max_frame_size:
+        if not self.fits(frame):
+            octets = FRAME_HEADER_SIZE + frame.size()
             raise FrameTooLargeError(
                 f"the attach of link {frame.name[:40]} has {octets} octets; the peer takes frames"
                 f" of {self.remote_max_frame_size}"

@@ -320,13 +320,20 @@ def map_reader(code: int, read_value: CompoundReader) -> CompoundReader:
     return read
 
 
+_FEW = 64
+_WELL_HASHED = (str, bytes, int, float)
+
+
 def _as_map(pairs: list[tuple[object, object]], what: str, offset: int) -> MapValue:
-    try:
-        as_dict = dict(pairs)
-    except TypeError:  # a key such as a list cannot be hashed
-        as_dict = {}
-    if len(as_dict) == len(pairs):
-        return as_dict
+    # Python gives UUIDs that are far apart the same hash, so a peer could choose some that a dict
+    # has to tell apart one by one. Of so many no map in earnest has keys.
+    if len(pairs) <= _FEW or all(isinstance(key, _WELL_HASHED) for key, _ in pairs):
+        try:
+            as_dict = dict(pairs)
+        except TypeError:  # a key such as a list cannot be hashed
+            as_dict = {}
+        if len(as_dict) == len(pairs):
+            return as_dict
     # Python cannot hold these keys apart. AMQP can, unless two have the same type and value.
     seen: set[str] = set()
     for key, _ in pairs:

@@ -4,7 +4,7 @@ header, delivery-annotations, message-annotations, properties, application-prope
 (one or more data, or one or more amqp-sequence, or one amqp-value), footer.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from itertools import pairwise
 from typing import ClassVar, TypeAlias
 from uuid import UUID
@@ -302,6 +302,22 @@ def decode_section(data: bytes, start: int = 0) -> tuple[Section, int]:
         )
     value, at = decode_value(data, at, end)
     return cls(value), at  # type: ignore[arg-type]
+
+
+def decode_head(data: bytes, start: int = 0) -> Iterator[Section]:
+    """Reads the sections before a message's body, one by one; the body is not looked at.
+
+    Raises:
+        DecodeError: the octets are no section.
+    """
+    at = start
+    while at < len(data):
+        descriptor, _ = read_descriptor(data, at, len(data), "a message section")
+        cls = SECTIONS.get(descriptor)
+        if cls is not None and _PLACES[cls] >= _PLACES[AmqpValue]:
+            return
+        section, at = decode_section(data, at)
+        yield section
 
 
 def decode_message(data: bytes) -> list[Section]:

@@ -722,6 +722,9 @@ class Session:
     ) -> None:
         """Sends a disposition; `last` is left out where it is `first`, `settled` where false.
 
+        A sender's that settles goes without its state where the peer takes no frame of that size:
+        that is what the peer has said.
+
         Args:
             link: whose deliveries these are; None if they are of several links.
             role: of this end.
@@ -732,7 +735,10 @@ class Session:
             batchable: of the frame.
         """
         end = None if last == first else last
-        self.emit(Disposition(role, first, end, settled or None, state, batchable), link=link)
+        said = Disposition(role, first, end, settled or None, state, batchable)
+        if role is Role.SENDER and settled and not self.connection.fits(said):
+            said = Disposition(role, first, end, settled, None, batchable)
+        self.emit(said, link=link)
 
     # -- for link, connection and tap -----------------------------------------------------------
 

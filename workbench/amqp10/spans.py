@@ -166,12 +166,16 @@ def _section(walk: "_Walk", path: str, start: int, end: int, seen: dict[str, int
         return walk.value(f"{inner}.value", at, end, 0)
 
 
+_MOST_AROUND = 4 * MAX_DEPTH  # of a performative, an outcome in it, and a value in that
+
+
 class _Walk:
     """Reads values as the decoder does, but keeps where each part lies."""
 
     def __init__(self, data: bytes) -> None:
         self.data = data
         self.spans: list[FieldSpan] = []
+        self._around = 0  # spans that are not whole yet
 
     def leaf(
         self, path: str, start: int, end: int, type_name: str, constructor: str, text: str
@@ -191,10 +195,14 @@ class _Walk:
     @contextmanager
     def group(self, path: str, start: int, type_name: str, constructor: str) -> Iterator[None]:
         """Puts a span before those made inside, and around them."""
+        if self._around >= _MOST_AROUND:
+            raise DecodeError(f"spans are nested deeper than {_MOST_AROUND}", start)
         place = len(self.spans)
+        self._around += 1
         try:
             yield
         finally:
+            self._around -= 1
             end = max((span.end for span in self.spans[place:]), default=start)
             inside = [span for span in self.spans[place:] if span.leaf]
             span = FieldSpan(

@@ -9,6 +9,7 @@ Sources: RabbitMQ's AMQP 1.0 documentation and `rabbit_amqp_session.erl`.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from urllib.parse import unquote, unquote_to_bytes
 
@@ -17,6 +18,8 @@ from workbench.broker.routing import DEFAULT
 TOPIC_EXCHANGE = "amq.topic"
 MANAGEMENT = "/management"
 QUEUES_PREFIX = "/queues/"
+_ENCODED = re.compile(r"(?:[A-Za-z0-9!$&'()*+,;=:@._~-]|%[0-9A-Fa-f]{2})+")
+"""What a segment may hold (`cow_uri:urldecode`)."""
 
 
 class AddressError(ValueError):
@@ -67,7 +70,8 @@ def target(address: str, *, version_1: bool) -> Where:
         case ["exchanges", exchange]:
             return Where(exchange=_exchange(exchange, address))
         case ["exchanges", exchange, key]:
-            return Where(exchange=_exchange(exchange, address), routing_key=_decoded(key, address))
+            decoded = key and _decoded(key, address)
+            return Where(exchange=_exchange(exchange, address), routing_key=decoded)
     if version_1 and (where := _target_1(address, segments)) is not None:
         return where
     raise AddressError(_not_one(address, "target", version_1))
@@ -130,20 +134,18 @@ def _segments(address: str) -> list[str]:
 def _decoded(segment: str, address: str) -> str:
     if not segment:
         raise AddressError(f"{address!r} has an empty name in it")
-    for at in range(len(segment)):
-        if segment[at] == "%" and not _is_escape(segment[at + 1 : at + 3]):
-            raise AddressError(
-                f"{address!r}: {segment[at : at + 3]!r} is no percent-encoded octet [RFC 3986];"
-                " a % in a name is written %25, a / is written %2F"
-            )
+    legal = _ENCODED.match(segment)
+    at = 0 if legal is None else legal.end()
+    if at < len(segment):
+        wrong = segment[at : at + 3] if segment[at] == "%" else segment[at]
+        raise AddressError(
+            f"{address!r}: {wrong!r} is not percent-encoded [RFC 3986]; a % in a name is written"
+            " %25, a / is written %2F, a blank %20"
+        )
     try:
         return unquote_to_bytes(segment).decode("utf-8")
     except UnicodeDecodeError:
         raise AddressError(f"{address!r}: {segment!r} is no UTF-8 once it is decoded") from None
-
-
-def _is_escape(two: str) -> bool:
-    return len(two) == 2 and all(digit in "0123456789abcdefABCDEF" for digit in two)
 
 
 def _exchange(segment: str, address: str) -> str:

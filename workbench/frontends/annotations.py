@@ -16,7 +16,7 @@ from msgspec.structs import replace
 
 from workbench.amqp10.errors import DecodeError
 from workbench.amqp10.messaging import Header, MessageAnnotations, decode_section
-from workbench.amqp10.values import Array, MapPairs, Symbol, Timestamp, UInt, ULong
+from workbench.amqp10.values import Array, MapPairs, MapValue, Symbol, Timestamp, UInt, ULong
 from workbench.queues import Death, Stored
 from workbench.queues.arguments import QUORUM, STREAM
 from workbench.queues.limits import US_PER_MS
@@ -242,11 +242,16 @@ def with_annotations(section: bytes, added: Mapping[object, object]) -> bytes:
         return MessageAnnotations(dict(added)).encode()
     own = decode_section(section)[0]
     assert isinstance(own, MessageAnnotations)
-    value = own.value
-    if isinstance(value, MapPairs):
-        kept = tuple(pair for pair in value.pairs if pair[0] not in added)
-        return MessageAnnotations(MapPairs((*kept, *added.items()))).encode()
-    return MessageAnnotations({**value, **added}).encode()
+    return MessageAnnotations(merged_with(own.value, added)).encode()
+
+
+def merged_with(annotations: MapValue, added: Mapping[object, object]) -> MapValue:
+    """Annotations with some more; those of the same name give way."""
+    if isinstance(annotations, MapPairs):
+        names = [*added]  # a key need not be one that can be hashed
+        kept = [pair for pair in annotations.pairs if pair[0] not in names]
+        return MapPairs((*kept, *added.items()))
+    return {**annotations, **added}
 
 
 def _next(payload: bytes, place: int) -> tuple[int | None, int]:

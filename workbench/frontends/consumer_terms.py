@@ -121,6 +121,8 @@ def read_filters(source: object, queue_type: str, preset: Preset) -> Filters:
     read: dict[str, Any] = {}
     properties: dict[str, PropertyFilter] = {}
     for name, value in reversed(tuple(given.items())):
+        if not isinstance(name, str):  # a key of a filter-set is a symbol [3.5.8]
+            continue
         plain = not isinstance(value, Described)
         if plain and preset.filter_set_bug and name in STREAM_FILTERS:
             value = Described(name, value)

@@ -14,7 +14,7 @@ from workbench.amqp10.messaging import (
     MessageAnnotations,
     Properties,
     Section,
-    decode_message,
+    decode_head,
 )
 from workbench.amqp10.performatives import Error
 from workbench.amqp10.receiver import IncomingDelivery
@@ -271,7 +271,7 @@ class _Sections:
     def _all(self) -> list[Section]:
         if self._read is None:
             try:
-                self._read = decode_message(self.payload)
+                self._read = list(decode_head(self.payload))
             except DecodeError:
                 self._read = []
         return self._read

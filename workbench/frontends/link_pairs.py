@@ -42,6 +42,12 @@ class LinkPairs:
         """
         check_paired(link)
         key = (link.session, link.name)
+        if key in (self._requests if isinstance(link, ReceiverLink) else self._responses):
+            raise ManagementError(
+                ErrorCondition.PRECONDITION_FAILED,
+                f"management link {link.name} is attached in this direction already; legal: another"
+                " name, or to detach it first",
+            )
         if isinstance(link, ReceiverLink):
             requests = Requests(link, self._management, self._unanswered)
             responses = self._responses.get(key)

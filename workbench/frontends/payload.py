@@ -13,13 +13,15 @@ from workbench.amqp10.messaging import (
     Header,
     MessageAnnotations,
     Section,
+    decode_head,
     decode_message,
     decode_section,
     encode_message,
 )
+from workbench.presets import UINT_MAX
 from workbench.queues import Message, Stored
 
-from .annotations import as_published
+from .annotations import as_published, merged_with
 from .keeping import keeps
 
 HEADER_BEGINS = b"\x00\x53\x70"
@@ -40,11 +42,11 @@ class Amqp10Message(Message, frozen=True, gc=False, kw_only=True):
     @property
     def headers(self) -> Mapping[str, Any]:
         """The application-properties; empty if there are none, or they cannot be read."""
+        head = decode_head(self.payload)
         try:
-            sections = decode_message(self.payload)
+            found = next((one for one in head if isinstance(one, ApplicationProperties)), None)
         except DecodeError:
             return {}
-        found = next((one for one in sections if isinstance(one, ApplicationProperties)), None)
         value = None if found is None else found.value
         return {str(name): one for name, one in value.items()} if isinstance(value, dict) else {}
 
@@ -119,14 +121,15 @@ def _with_header(sections: list[Section], again: bool, failed: int) -> list[Sect
     if again:
         header = replace(header, first_acquirer=False)
     if failed:
-        header = replace(header, delivery_count=(header.delivery_count or 0) + failed)
+        told = min((header.delivery_count or 0) + failed, UINT_MAX)
+        header = replace(header, delivery_count=told)
     return [header, *rest]
 
 
 def _with_annotations(sections: list[Section], added: dict[object, object]) -> list[Section]:
     for place, section in enumerate(sections):
-        if isinstance(section, MessageAnnotations) and isinstance(section.value, dict):
-            merged = MessageAnnotations({**section.value, **added})
+        if isinstance(section, MessageAnnotations):
+            merged = MessageAnnotations(merged_with(section.value, added))
             return [*sections[:place], merged, *sections[place + 1 :]]
     place = sum(1 for section in sections if section.NAME in ("header", "delivery-annotations"))
     return [*sections[:place], MessageAnnotations(added), *sections[place:]]

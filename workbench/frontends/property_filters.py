@@ -15,7 +15,7 @@ from workbench.amqp10.errors import DecodeError
 from workbench.amqp10.messaging import (
     ApplicationProperties,
     Properties,
-    decode_section,
+    decode_head,
 )
 from workbench.amqp10.values import Described, Symbol, Timestamp, UInt, ULong
 
@@ -105,10 +105,8 @@ def sections_of(payload: bytes, bare_at: int) -> Mapping[str, Mapping[str, objec
         bare_at: where the bare message begins.
     """
     found: dict[str, dict[str, object]] = {PROPERTIES: {}, APPLICATION_PROPERTIES: {}}
-    place = bare_at
     try:
-        while place < len(payload):
-            section, place = decode_section(payload, place)
+        for section in decode_head(payload, bare_at):
             if isinstance(section, Properties):
                 found[PROPERTIES] = {
                     name: getattr(section, name.replace("-", "_")) for name in _TYPES
@@ -118,8 +116,6 @@ def sections_of(payload: bytes, bare_at: int) -> Mapping[str, Mapping[str, objec
                 found[APPLICATION_PROPERTIES] = {
                     str(name): one for name, one in value.items() if _is_simple(one)
                 }
-            else:
-                break
     except DecodeError:
         pass
     return found

@@ -35,7 +35,8 @@ def heard(item: WireItem, amqp: Connection) -> Heard:
 
     Of a transfer these are state, resume, aborted and batchable, the message-format, which is 0
     whatever it says, the delivery-tag, which may be absent or of any length, and of a settled one
-    rcv-settle-mode. Of a flow without a handle these are the fields of a link.
+    rcv-settle-mode. Of a flow without a handle these are the fields of a link, and of one for a
+    publisher's link echo as well.
 
     Args:
         item: as it came.
@@ -49,13 +50,20 @@ def heard(item: WireItem, amqp: Connection) -> Heard:
     performative = item.performative
     if type(performative) is Transfer:
         return _transfer(item, performative, amqp)
-    if type(performative) is Flow and performative.handle is None:
-        return _without(
-            item, [name for name in OF_LINKS if getattr(performative, name) is not None]
-        )
+    if type(performative) is Flow:
+        unread = OF_LINKS if performative.handle is None else _of_publisher(item, amqp)
+        return _without(item, [name for name in unread if getattr(performative, name) is not None])
     if type(performative) is Undecodable:
         return _with_short_tag(item, performative), None
     return item, None
+
+
+def _of_publisher(frame: Frame, amqp: Connection) -> tuple[str, ...]:
+    """What is not read of a flow for a link over which a client sends."""
+    session = amqp.remote_channels.get(frame.channel)
+    flow: Any = frame.performative
+    link = None if session is None else session.remote_handles.get(flow.handle)
+    return (*OF_LINKS, "echo") if type(link) is ReceiverLink else ()
 
 
 def _without(frame: Frame, names: list[str]) -> Heard:

@@ -311,3 +311,16 @@ def test_a_half_that_is_there_is_not_attached_twice(preset) -> None:
     rig.rest()
     error = next(one.error for one in client.frames(Detach | End) if one.error)
     assert error.condition == ErrorCondition.PRECONDITION_FAILED
+
+
+@rabbit
+def test_credit_for_answers_that_cannot_be_added_ends_the_session(preset) -> None:
+    """As a consumer's does: RFC 1982 adds no more than half a circle."""
+    rig, client, _, receiver = paired(preset, credit=0)
+    now = client.amqp.sessions[0].counters
+    ids = (now.next_incoming_id, 100, now.next_outgoing_id, 100)
+    client.wire.send(client, Frame(0, Flow(*ids, receiver.handle, 0, 2**32 - 1)))
+    rig.rest()
+    (end,) = client.frames(End)
+    assert end.error.condition == ErrorCondition.INTERNAL_ERROR
+    assert "link-credit 4294967295 cannot be added" in end.error.description

@@ -236,3 +236,17 @@ def _of_link(event: ProtocolViolation, said: object, preset: Preset) -> Protocol
                 return event
             condition = ErrorCondition.FRAMING_ERROR
     return replace(event, scope=Scope.SESSION, condition=condition)
+
+
+def undefined_sum(name: str, number: int, to: str, most: int) -> str:
+    """Why a session dies of a number that is too large (`serial_number:add`, RFC 1982).
+
+    Args:
+        name: of the field.
+        number: that came in it.
+        to: what it is added to.
+        most: the largest that can be added.
+    """
+    return (
+        f"{name} {number} cannot be added to {to}: undefined serial addition; legal: up to {most}"
+    )

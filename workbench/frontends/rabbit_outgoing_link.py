@@ -32,6 +32,7 @@ from .annotations import delivered, plain
 from .consumer_terms import Filters
 from .outgoing_link import CreditRule, OutgoingLink, Owner
 from .outgoing_pending import OutgoingPending
+from .rabbit_faults import undefined_sum
 
 TAG_SIZE, LONG_TAG_SIZE = 4, 8
 ACTIVE = "rabbitmq:active"
@@ -135,11 +136,8 @@ class RabbitOutgoingLink(OutgoingLink):
         """The client's word takes effect."""
         credit = frame.link_credit or 0
         if credit > self._largest:
-            self._session.crashed(
-                self.link.session,
-                f"link-credit {credit} cannot be added to a delivery-count: undefined serial"
-                f" addition; legal here: up to {self._largest}",
-            )
+            why = undefined_sum("link-credit", credit, "a delivery-count", self._largest)
+            self._session.crashed(self.link.session, why)
             return
         if not self._heeded:
             self._work_out(frame)

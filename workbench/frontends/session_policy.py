@@ -60,6 +60,7 @@ from .rabbit_faults import (
     fault_of_open,
     fault_of_outcome,
     rabbit_fault,
+    undefined_sum,
 )
 from .rabbit_hearing import Heard, heard
 from .rabbit_outgoing_link import RabbitOutgoingLink, RabbitOwner
@@ -366,12 +367,15 @@ class RabbitPolicy(SessionPolicy):
                 session, "a flow for a consumer's link has no link-credit; legal here: a number"
             )
             return
-        if frame.incoming_window > self.preset.largest_grant:
-            self.owner.crashed(
-                session,
-                f"incoming-window {frame.incoming_window} cannot be added to next-incoming-id:"
-                f" undefined serial addition; legal here: up to {self.preset.largest_grant}",
-            )
+        window, most = frame.incoming_window, self.preset.largest_grant
+        if window > most:
+            why = undefined_sum("incoming-window", window, "next-incoming-id", most)
+            self.owner.crashed(session, why)
+            return
+        credit = frame.link_credit or 0
+        if isinstance(host, Responses) and credit > most:  # another consumer may put it aside
+            why = undefined_sum("link-credit", credit, "a delivery-count", most)
+            self.owner.crashed(session, why)
             return
         if host is not None:
             host.flow_received(frame)

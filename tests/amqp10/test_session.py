@@ -1,5 +1,7 @@
 """Sessions: windows both ways, handles, attaching and detaching, and errors with their scope."""
 
+from functools import partial
+
 import pytest
 
 from tests.amqp10.pair import LinkPair, Pair
@@ -461,3 +463,37 @@ def test_dispositions_for_what_nobody_knows_are_passed_over():
     (event,) = pair.inject(pair.client, Disposition(role=Role.RECEIVER, first=3, last=900))
     assert event.deliveries == ()
     assert pair.inject(pair.client, Disposition(role=Role.SENDER, first=3))[0].deliveries == ()
+
+
+def test_a_session_that_its_peer_has_ended_is_accepted_before_anything_else():
+    """What is not legal changes nothing, and says what is."""
+    pair = Pair()
+    pair.answers = False
+    pair.client.connection.begin().end()
+    pair.deliver(pair.client, 2)
+    (session,) = pair.server.connection.sessions
+    for act in (session.end, partial(session.attach_sender, "l", target="q")):
+        with pytest.raises(LocalProtocolError, match="is not begun here; legal now: accept it"):
+            act()
+    assert session.links == []
+    session.accept()
+    session.end()
+    pair.pump()
+    assert pair.client.violations == []
+
+
+def test_a_link_that_its_peer_has_detached_is_accepted_before_it_is_detached():
+    """The same for a link."""
+    pair = Pair()
+    theirs = pair.client.connection.begin()
+    pair.pump()
+    pair.answers = False
+    theirs.attach_sender("l", target="q").detach()
+    pair.deliver(pair.client, 2)
+    (link,) = pair.server.connection.sessions[0].links
+    with pytest.raises(LocalProtocolError, match="is not attached here; legal now: accept it"):
+        link.detach()
+    link.accept()
+    link.detach()
+    pair.pump()
+    assert pair.client.violations == []

@@ -344,7 +344,10 @@ class Link:
         session = self.session
         state = require(LINK_TABLE, self.state, step, f"link {self.name}")
         session.check_can_emit()
-        assert self.handle is not None
+        if self.handle is None:  # a peer may detach a link before this end has attached it
+            raise LocalProtocolError(
+                f"link {self.name} is not attached here; legal now: accept it first"
+            )
         frame = session.connection.fitted(Detach(handle=self.handle, closed=closed, error=error))
         self.state = state
         self.closed = self.closed or bool(closed)

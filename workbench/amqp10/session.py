@@ -210,11 +210,11 @@ class Session:
         step = Input.SEND_END if error is None else Input.SEND_ERROR_END
         state = require(SESSION_TABLE, self.state, step, self._name)
         self.connection.check_can_emit()
-        assert self.channel is not None
+        channel = self._begun()
         self.error = self.error or error
         self.state = state
         self.drop_links()
-        del self.connection.channels[self.channel]
+        del self.connection.channels[channel]
         self.connection.forget_session(self)
         self.emit(self.connection.fitted(End(error=error)))
 
@@ -754,6 +754,13 @@ class Session:
         """
         require(SESSION_TABLE, self.state, Input.SEND_FRAME, self._name)
         self.connection.check_can_emit()
+        self._begun()
+
+    def _begun(self) -> int:
+        """This end's channel: a peer may end a session before this end has begun it."""
+        if self.channel is None:
+            raise LocalProtocolError(f"{self._name} is not begun here; legal now: accept it first")
+        return self.channel
 
     def can_emit(self) -> bool:
         """Whether this end may send a frame of the session."""

@@ -59,6 +59,25 @@ def test_keys_move_the_stage_and_not_the_notebook(lab_page):
     lab_page.assert_quiet()
 
 
+def test_the_lab_s_keys_with_ctrl_reach_it_from_the_stage(lab_page):
+    """Whatever of the stage has the focus: Ctrl+S saves the notebook, and the focus stays."""
+    path = lab_page.root / "notebooks" / "ctrl.ipynb"
+    path.write_text(notebook(RUN), encoding="utf-8")
+    lab_page.open("ctrl.ipynb")
+    lab_page.run_all()
+    page, root = lab_page.page, lab_page.show_cell("cell-0").locator(".wst")
+    root.wait_for()
+    dirty = "window.jupyterapp.shell.currentWidget.context.model.dirty"
+    mark = root.locator("svg [tabindex='0']").first
+    for focused in (mark, root.get_by_role("button", name="Log"), root):
+        focused.focus()
+        page.evaluate(f"() => {{ {dirty} = true; }}")
+        page.keyboard.press("Control+s")
+        page.wait_for_function(f"() => !{dirty}")
+        assert root.evaluate("node => node.contains(document.activeElement)")
+    lab_page.assert_quiet()
+
+
 def test_an_act_on_the_picture_is_a_branch_in_the_kernel(lab_page):
     """A message that is published on the picture is published in a run of the kernel's."""
     path = lab_page.root / "notebooks" / "stage.ipynb"

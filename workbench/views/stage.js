@@ -1454,7 +1454,6 @@ var Stage = class {
     this.asks();
     this.el.className = "wst";
     this.el.tabIndex = 0;
-    this.el.setAttribute("data-lm-suppress-shortcuts", "true");
     this.el.setAttribute("role", "region");
     this.name();
     this.theme();

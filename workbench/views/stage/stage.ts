@@ -95,7 +95,6 @@ export class Stage {
     this.asks();
     this.el.className = "wst";
     this.el.tabIndex = 0;
-    this.el.setAttribute("data-lm-suppress-shortcuts", "true");
     this.el.setAttribute("role", "region");
     this.name();
     this.theme();

@@ -67,13 +67,19 @@ def test_the_lab_s_keys_with_ctrl_reach_it_from_the_stage(lab_page):
     lab_page.run_all()
     page, root = lab_page.page, lab_page.show_cell("cell-0").locator(".wst")
     root.wait_for()
-    dirty = "window.jupyterapp.shell.currentWidget.context.model.dirty"
+    page.evaluate(
+        """() => {
+            window.__saves = 0;
+            window.jupyterapp.commands.commandExecuted.connect((_, { id }) => {
+                window.__saves += id === 'docmanager:save';
+            });
+        }"""
+    )
     mark = root.locator("svg [tabindex='0']").first
-    for focused in (mark, root.get_by_role("button", name="Log"), root):
+    for place, focused in enumerate((mark, root.get_by_role("button", name="Log"), root), 1):
         focused.focus()
-        page.evaluate(f"() => {{ {dirty} = true; }}")
         page.keyboard.press("Control+s")
-        page.wait_for_function(f"() => !{dirty}")
+        assert page.evaluate("window.__saves") == place
         assert root.evaluate("node => node.contains(document.activeElement)")
     lab_page.assert_quiet()
 

@@ -9,7 +9,7 @@ import pytest
 from workbench.analysis.errors import AnalysisError
 from workbench.analysis.java import find_java
 
-from .made import made_rows
+from .made import made_rows, told_apart
 from .runs import all_rows
 
 HERE = Path(__file__).resolve().parent
@@ -60,7 +60,7 @@ def spark(request):
 @pytest.fixture(scope="package")
 def rows():
     """Every scenario, every capture, and runs that are cut, shifted and spoiled."""
-    return [*all_rows(), *made_rows(seed=2, runs=30)]
+    return [*all_rows(), *made_rows(seed=2, runs=30), *told_apart()]
 
 
 @pytest.fixture(autouse=True)

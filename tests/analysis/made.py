@@ -12,7 +12,7 @@ from itertools import pairwise
 from workbench import serial
 from workbench.folds.stalls import PROMPT_US
 from workbench.folds.throughput import EMPTY, WINDOW_US
-from workbench.trace.schema import CLIENT, OBSERVED, SENT
+from workbench.trace.schema import CLIENT, OBSERVED, SENT, Row
 
 from .runs import capture_rows, scenario_rows, without
 
@@ -295,3 +295,78 @@ CHANGES = (
     shifted, begun_late, holed, one_sided, captured, unnamed, again, asked, unattached, scanted,
     narrowed, renumbered, interleaved, behind_attaches, pierced, halting,
 )  # fmt: skip
+
+
+# -- runs for one thing each ----------------------------------------------------------------------
+
+WINDOW = {"incoming_window": 100, "outgoing_window": 100}
+
+
+class Captured:
+    """One run of a capture: a session, and links over which the client sends, with credit."""
+
+    def __init__(self, run, links="", credit=50):
+        self.run, self.rows, self.handles = run, [], {}
+        for peer in ("client", "broker"):
+            self.add(0, peer, "begin", next_outgoing_id=0, **WINDOW)
+        for handle, name in enumerate(links):
+            self.handles[name] = handle
+            self.add(30, "client", "attach", name, initial_delivery_count=0)
+            self.add(30, "broker", "attach", name)
+            self.grant(30, name, 0, credit)
+
+    def add(self, t_us, peer, kind, name=None, **fields):
+        its = {"link": name, "link_sender": "client", "attach_no": 1} if name else {}
+        if name:
+            fields["handle"] = self.handles.setdefault(name, len(self.handles))
+        seq = len(self.rows)
+        self.rows.append(
+            Row(run=self.run, seq=seq, t_us=t_us, vantage="wire", event="observed",
+                protocol="amqp-1.0", connection="c1", session=0, frame_id=seq, from_peer=peer,
+                kind=kind, frame=fields, **its)
+        )  # fmt: skip
+
+    def gap(self, t_us, peer):
+        self.rows.append(
+            Row(run=self.run, seq=len(self.rows), t_us=t_us, vantage="wire", event="gap",
+                protocol="amqp-1.0", connection="c1", details={"from_peer": peer})
+        )  # fmt: skip
+
+    def grant(self, t_us, name, count, credit, **fields):
+        its = {"next_incoming_id": count, **WINDOW, **fields}
+        self.add(t_us, "broker", "flow", name, delivery_count=count, link_credit=credit, **its)
+
+    def send(self, t_us, name, number):
+        self.add(t_us, "client", "transfer", name, delivery_id=number)
+
+
+def told_apart():
+    """Runs in which a row of one link, or of none, tells something of another."""
+    opened = Captured("reopened by a link", "a")
+    opened.send(1_000, "a", 0)
+    shut = {"next_incoming_id": 1, **WINDOW, "incoming_window": 0}
+    opened.add(2_000, "broker", "flow", **shut)  # of the session, as an alarm's
+    opened.grant(3_002_000, "a", 1, 50)
+    opened.send(3_002_500, "a", 1)
+    opened.send(9_000_000, "a", 2)
+
+    asked = Captured("asked of two", "ab")
+    asked.grant(1_000, "a", 0, 50, echo=True)
+    asked.grant(1_001, "b", 0, 50, echo=True)
+    answer = {"delivery_count": 0, "available": 0, "next_outgoing_id": 0, "next_incoming_id": 0}
+    asked.add(2_000, "client", "flow", "a", **answer, **WINDOW)
+
+    one = Captured("one attach")
+    one.add(20, "broker", "attach", "a")
+    one.send(1_000, "a", 0)
+
+    behind = Captured("detached behind a gap", "ab", credit=1)
+    behind.send(1_000, "b", 0)
+    behind.gap(2_000, "broker")
+    behind.add(3_000, "client", "detach", "a", closed=True)
+    behind.grant(4_000, "b", 1, 0)
+    waits = {"delivery_count": 1, "link_credit": 0, "available": 7, "next_outgoing_id": 1}
+    behind.add(4_500, "client", "flow", "b", **waits, **WINDOW)
+    behind.grant(5_004_500, "b", 1, 10)
+    behind.send(5_005_000, "b", 1)
+    return [row for run in (opened, asked, one, behind) for row in run.rows]

@@ -10,6 +10,8 @@ from workbench.analysis.chunks import Chunks
 from workbench.analysis.errors import AnalysisError
 from workbench.analysis.throughput import throughput
 
+from .made import told_apart
+
 CUT = Chunks(rows=60, tasks=3)
 CONNECTED = ("violations", "throughput", "latency", "credit", "prefetch")
 """Asked through Spark Connect, cut into chunks (`test_connect`)."""
@@ -101,6 +103,19 @@ def test_the_spoiled_runs_hold_what_they_are_for(rows):
     assert {row["measure"] for row in folds.latency(rows)} == {
         "settlement", "grant", "drain", "echo", "confirm", "ack", "completion",
     }  # fmt: skip
+
+
+def test_an_answer_to_one_link_is_none_to_another_and_half_an_attach_no_proof():
+    """What is passed over is said of the link that asked; D is known with the sender's attach."""
+    found = {
+        (row["run"], row["link"], row["what"], row["certain"])
+        for row in folds.violations(told_apart())
+    }
+    assert found >= {
+        ("asked of two", "b", "no-answer", True),
+        ("one attach", "a", "beyond-credit", False),
+    }
+    assert ("asked of two", "a", "no-answer", True) not in found
 
 
 def test_a_window_without_length_is_refused():

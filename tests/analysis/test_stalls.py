@@ -13,7 +13,7 @@ from workbench.folds.stalls import PROMPT_US
 from workbench.folds.vantage import ends
 from workbench.scenarios.big_trace import episodes
 
-from .made import STOPPED, made_rows
+from .made import STOPPED, made_rows, told_apart
 from .runs import SCENARIOS, all_rows, begun_late, capture_rows, scenario_rows
 
 
@@ -25,8 +25,8 @@ def rows():
         for number, episode in enumerate(episodes())
         for row in episode.rows
     ]
-    made = [*stated(), *second_late(), *ended_by_a_transfer(), *made_rows(seed=11, runs=60)]
-    return [*all_rows(), *planted, *made]
+    made = [*stated(), *second_late(), *ended_by_a_transfer(), *told_apart()]
+    return [*all_rows(), *planted, *made, *made_rows(seed=11, runs=60)]
 
 
 def stated():
@@ -68,6 +68,19 @@ def test_a_burst_ends_with_its_first_late_message():
     assert {row.seq for row in folds.stalls(whole)} == set(found)
     assert set(found.values()) == {1}
     assert {row.messages_waiting for row in folds.stalls(whole)} == {4, 7, 10}
+
+
+def test_a_row_of_another_link_or_of_none_ends_no_stall_and_hides_none():
+    """A window that is closed for the session and opened by a link; a detach behind a gap."""
+    found = {
+        (row.run, row.link, row.brake): row.end_us - row.start_us
+        for row in folds.stalls(told_apart())
+        if row.end_us - row.start_us > 1_000_000
+    }
+    assert found == {
+        ("reopened by a link", "a", "alarm"): 3_000_000,
+        ("detached behind a gap", "b", "link-credit"): 5_000_000,
+    }
 
 
 def test_what_follows_the_transfer_that_ends_a_hold_is_its_proof():

@@ -110,6 +110,7 @@ def test_a_wrong_sender_is_no_test_of_no_overrun():
         (["t.parquet", "-o", "t.pcapng", "--title", "hello"], 2, "--title is for a page"),
         (["WB1.x", "-o", "test_t.py", "--title", "hello"], 2, "--title is for a page"),
         (["hello", "-o", "test_t.py"], 1, "no share code"),
+        (["WB1.x", "-o", "test_t.py", "--from", "5"], 2, "--run, --from and --to are for a trace"),
     ],
 )
 def test_what_cannot_become_a_test_is_told(folder, capsys, argv, code, telling):

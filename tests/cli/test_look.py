@@ -359,6 +359,8 @@ def test_a_folder_is_told_what_look_takes(capture, tmp_path, capsys):
     assert main(["look", str(tmp_path)]) == 1
     assert capsys.readouterr().err == told
     files.write(tmp_path / "t.parquet", import_capture(capture).rows)
+    assert main(["look", str(tmp_path), "--port", "5672"]) == 1
+    assert "--port is for a capture, and this is a trace" in capsys.readouterr().err
     assert main(["look", str(tmp_path)]) == 0
 
 

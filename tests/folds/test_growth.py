@@ -5,13 +5,17 @@ from collections.abc import Iterator
 import pytest
 
 from tests.growth import steps
-from workbench.folds import QUESTIONS
+from workbench.folds import QUESTIONS, consumers
 from workbench.trace import transcript
 from workbench.trace.schema import AMQP_0_9_1, AMQP_1_0, INTERNAL, Row
 
 MOST = 2.5
 """So many times the steps for twice the rows; what is squared takes four times."""
 N = 400
+OTHERS = {
+    "transcript": lambda rows: [*transcript(rows)],
+    "full": lambda rows: consumers.full(rows, AMQP_0_9_1),
+}
 
 
 def numbered(rows: Iterator[dict]) -> list[Row]:
@@ -119,9 +123,51 @@ def connections_that_come_and_go(n: int) -> Iterator[dict]:
                "connection": f"c{number}"}  # fmt: skip
 
 
+def sessions_that_stay(n: int) -> Iterator[dict]:
+    """Each with a link, whose window closes and opens."""
+    for session in range(n):
+        yield from attached(session)
+        for window in (0, 99):
+            yield granted(link(session), handle=0, link_credit=9, incoming_window=window)
+
+
+def links_that_come_and_go(n: int) -> Iterator[dict]:
+    """Beside messages that nobody settles; and the window closes and opens each time."""
+    yield from attached(1)
+    for number in range(n):
+        frame = {"handle": 0, "delivery_id": number}
+        yield seen("transfer", "client", **link(1), frame=frame, body_bytes=5)
+    for number in range(2, n):
+        other = {"session": 1, "link": "m", "link_sender": "client", "attach_no": number}
+        yield seen("attach", "client", **other, frame={"handle": 1, "initial_delivery_count": 0})
+        for window in (0, 99):
+            its = {"next_incoming_id": n, "link_credit": 9, "incoming_window": window}
+            yield granted(link(1), handle=0, **its)
+        yield seen("detach", "client", **other, frame={"handle": 1})
+
+
+def consumers_that_come_and_go(n: int) -> Iterator[dict]:
+    """Each gets a message and is cancelled."""
+    for number in range(n):
+        for sender, kind in (
+            ("client", "consume"), ("broker", "deliver"), ("client", "ack"), ("client", "cancel"),
+        ):  # fmt: skip
+            tag = {} if kind == "ack" else {"consumer": f"t{number}"}
+            yield {
+                "vantage": "broker", "event": "received" if sender == "client" else "sent",
+                "protocol": AMQP_0_9_1, "connection": "c1", "from_peer": sender, "session": 1,
+                "kind": f"basic.{kind}", "frame_091": {"delivery_tag": number + 1}, **tag,
+                "ledger": {"prefetch_count": 1},
+            }  # fmt: skip
+
+
 @pytest.mark.parametrize(
     ("shape", "name"),
     [
+        (sessions_that_stay, "stalls"),
+        (links_that_come_and_go, "latency"),
+        (links_that_come_and_go, "throughput"),
+        (consumers_that_come_and_go, "full"),
         (session_for_each_request, "stalls"),
         (session_for_each_request, "grants"),
         (session_for_each_request, "throughput"),
@@ -135,7 +181,7 @@ def connections_that_come_and_go(n: int) -> Iterator[dict]:
 )
 def test_twice_the_rows_take_twice_the_steps(shape, name):
     """Whatever there are more of: sessions, windows, consumers, connections."""
-    answer = (lambda rows: [*transcript(rows)]) if name == "transcript" else QUESTIONS[name].answer
+    answer = OTHERS.get(name) or QUESTIONS[name].answer
     few, many = (numbered(shape(n)) for n in (N, 2 * N))
     answer(few)  # what is made once
     assert steps(answer, many) < MOST * steps(answer, few)

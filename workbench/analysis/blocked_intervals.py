@@ -243,6 +243,7 @@ def turns(seen: DataFrame, chunks: Chunks, prompt_us: int) -> DataFrame:
         F.col("before").isNull()
         | F.coalesce(F.col("after") > seq, F.lit(True))
         | ~F.col("same")
+        | F.col("is_edge")  # the session's window had turned before, without a row of the link
         | F.coalesce(F.greatest("lost.own", "lost.peer") > F.col("before"), F.lit(False))
         | (F.col("told").isNotNull() & (held | ~F.col("told")))
         | (F.col("granted") & F.col("zero"))

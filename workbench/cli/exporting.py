@@ -97,6 +97,8 @@ def _test(target: Path, arguments: argparse.Namespace) -> int:
 
     from .running import of_code
 
+    if arguments.run is not None or arguments.first is not None or arguments.last is not None:
+        raise UsageError("--run, --from and --to are for a trace; a test is of a whole run")
     if not target.name.startswith("test_"):
         raise UsageError(f"{target.name}: pytest looks for names that begin with test_")
     if os.path.exists(arguments.trace):  # a Path refuses the length of a share code

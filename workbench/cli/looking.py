@@ -150,6 +150,8 @@ def look(path: Place, progress: Progress | None = None, *, port: int | None = No
                 f"{place}: no trace in this folder; look takes one capture: name a file in it"
             )
         if place.is_dir() or place.suffix == ".parquet":
+            if port is not None:
+                raise LookError(f"{place}: --port is for a capture, and this is a trace")
             return _seen(place, place, None, progress)
         with aside() as folder:
             trace = folder / "trace.parquet"

@@ -97,7 +97,10 @@ class _Unacknowledged:
             whose = self._owner.pop(seq)
             has.get(whose, set()).discard(seq)
             changed.append(whose)
-        here = [one for one in self._limits if one[0] == row.session]
+        shared = row.session in self._shared or row.kind == "basic.qos"
+        here: list[Consumer] = []
+        if shared or row.kind in RECOVER:
+            here = [one for one in self._limits if one[0] == row.session]
         if row.kind in RECOVER:
             changed += here
             for one in here:
@@ -115,6 +118,7 @@ class _Unacknowledged:
     def drop(self, consumer: Consumer) -> None:
         """It is gone, whatever it acknowledges later."""
         self._has.pop(consumer, None)
+        self._limits.pop(consumer, None)
 
 
 class _Credit:

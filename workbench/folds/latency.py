@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from workbench import serial
@@ -75,7 +75,8 @@ def _worst(spans: Iterable[Span], unanswered: Iterable[int]) -> int | None:
 
 def _settlement(end: End) -> Begun:
     """From the last frame of an unsettled message to the disposition that settles it."""
-    waiting: dict[tuple[int | None, int], tuple[LinkKey, Row]] = {}
+    waiting: dict[int | None, dict[int, tuple[LinkKey, Row]]] = {}  # by session and delivery-id
+    of_link: dict[LinkKey, set[int]] = {}
     current: dict[LinkKey, tuple[int | None, bool]] = {}
     found: Begun = {}
     for step in Counters(end).steps():
@@ -88,24 +89,28 @@ def _settlement(end: End) -> Begun:
             settled = settled or is_set(row, "settled")
             current[key] = number, settled
             if step.ends and not settled and number is not None and not is_set(row, "aborted"):
-                waiting[row.session, number] = key, row
+                waiting.setdefault(row.session, {})[number] = key, row
+                of_link.setdefault(key, set()).add(number)
                 found.setdefault(key, ([], set()))[1].add(row.seq)
         elif row.kind == "disposition" and is_set(row, "settled") and _speaks(row, end.peer):
-            for number in _covered(row, waiting):
-                key, since = waiting.pop((row.session, number))
+            its = waiting.get(row.session, {})
+            for number in _covered(row, its):
+                key, since = its.pop(number)
+                of_link[key].discard(number)
                 spans, unanswered = found[key]
                 spans.append((since, row))
                 unanswered.remove(since.seq)
-        elif row.kind in ("detach", "end", "close"):  # what follows is not about its messages
-            waiting = {at: one for at, one in waiting.items() if _outlives(one[0], row)}
+        # What follows is not about messages of what is gone.
+        elif row.kind == "close":
+            waiting.clear()
+        elif row.kind == "end":
+            waiting.pop(row.session, None)
+        elif row.kind == "detach":
+            its, gone = waiting.get(row.session, {}), link_key(row)
+            for number in of_link.pop(gone, ()) if gone is not None else ():
+                if number in its and its[number][0] == gone:
+                    del its[number]
     return found
-
-
-def _outlives(key: LinkKey, row: Row) -> bool:
-    """Whether a link is still there after a row that ends it, its session or its connection."""
-    if row.kind == "end":
-        return key.session != row.session
-    return row.kind == "detach" and key != link_key(row)
 
 
 def _speaks(row: Row, sender: str) -> bool:
@@ -114,7 +119,7 @@ def _speaks(row: Row, sender: str) -> bool:
     return role == ("sender" if row.from_peer == sender else "receiver")
 
 
-def _covered(row: Row, waiting: dict[tuple[int | None, int], Any]) -> list[int]:
+def _covered(row: Row, waiting: Mapping[int, object]) -> list[int]:
     first = value(row, "first")
     last = value(row, "last")
     if first is None:
@@ -122,12 +127,8 @@ def _covered(row: Row, waiting: dict[tuple[int | None, int], Any]) -> list[int]:
     size = 0 if last is None else serial.signed(last, first)
     if size < len(waiting):
         numbers = (serial.steps(first, -n) for n in range(size + 1))
-        return [number for number in numbers if (row.session, number) in waiting]
-    return [
-        number
-        for session, number in list(waiting)
-        if session == row.session and 0 <= serial.signed(number, first) <= size
-    ]
+        return [number for number in numbers if number in waiting]
+    return [number for number in waiting if 0 <= serial.signed(number, first) <= size]
 
 
 def _asked(end: End, sender: str) -> dict[str, Begun]:

@@ -152,8 +152,8 @@ class StallFold:
         self.prompt_us = prompt_us
         self.found: list[Stall] = []
         self.links: dict[LinkKey, _Link] = {}
-        # Of these only what is not over: a session for each request makes many links.
-        self.of_connection: dict[tuple[str, str | None], dict[LinkKey, _Link]] = {}
+        # Of these what is not over, by connection and session: requests may have one each.
+        self.open: dict[tuple[str, str | None], dict[int | None, dict[LinkKey, _Link]]] = {}
         self.closed: dict[_Session, tuple[bool | None, bool]] = {}
         self.alarm_word: dict[_Session, bool] = {}
         self.alarm_set: set[str] = set()
@@ -189,7 +189,7 @@ class StallFold:
         """Nothing more will come of a connection whose links are over."""
         self._on_channels(*self.told.forget(run, connection))
         self.starved.forget(run, connection)
-        self.of_connection.pop((run, connection), None)
+        self.open.pop((run, connection), None)
         for link in [one for one in self.links if one[:2] == (run, connection)]:
             del self.links[link]
         for known in (self.closed, self.alarm_word):
@@ -290,7 +290,8 @@ class StallFold:
         link = self.links.get(key)
         if link is None:
             link = self.links[key] = _Link(key=key, state=LinkState(key=key))
-            self.of_connection.setdefault((key.run, key.connection), {})[key] = link
+            sessions = self.open.setdefault((key.run, key.connection), {})
+            sessions.setdefault(key.session, {})[key] = link
             session = (key.run, key.connection, int(key.session or 0), str(key.link_sender))
             link.closed, link.alarm = self.closed.get(session, (False, False))
         return link
@@ -302,10 +303,10 @@ class StallFold:
         session: int | None = None,
         peer: str | None = None,
     ) -> list[_Link]:
+        sessions = self.open.get((run, connection), {})
+        these = sessions.values() if session is None else [sessions.get(session, {})]
         return [
-            link
-            for link in self.of_connection.get((run, connection), {}).values()
-            if session in (None, link.key.session) and peer in (None, link.key.link_sender)
+            link for its in these for link in its.values() if peer in (None, link.key.link_sender)
         ]
 
     # -- turns ----------------------------------------------------------------------------------
@@ -314,7 +315,7 @@ class StallFold:
         """How the link stands after the row, and what that begins or ends."""
         if link.over:
             return
-        if row.kind == "detach":
+        if at_link and row.kind == "detach":
             self._end(link, row, link.waiting)
             return
         if at_link and row.kind == "transfer":
@@ -384,7 +385,10 @@ class StallFold:
                 link.hold[-1].waiting = max(link.hold[-1].waiting, waiting)
             self._finish(link, row.t_us)
             link.over = True
-            del self.of_connection[link.key.run, link.key.connection][link.key]
+            sessions = self.open[link.key.run, link.key.connection]
+            del sessions[link.key.session][link.key]
+            if not sessions[link.key.session]:
+                del sessions[link.key.session]
 
     def _finish(self, link: _Link, t_us: int) -> None:
         if link.hold and not link.over:

@@ -138,7 +138,7 @@ def _head_of_line(rows: Iterable[Row]) -> dict[LinkKey, Intervals]:
         for step in counters.steps():
             row, link = step.row, step.link
             if row.kind in ("close", "end"):
-                gone = counters.links if row.kind == "close" else of_session.get(row.session, ())
+                gone = counters.links if row.kind == "close" else of_session.pop(row.session, ())
                 over(row, (found[key] for key in gone if key in found))
                 continue
             here = of_session.setdefault(row.session, {})
@@ -152,5 +152,6 @@ def _head_of_line(rows: Iterable[Row]) -> dict[LinkKey, Intervals]:
                 found.setdefault(one.key, Intervals()).note(row, now and bool(one.credit))
             if link is not None and row.kind == "detach":
                 found[link.key].finish(row)
+                del here[link.key]  # no turn of the window is one of it any more
         over(end.rows[-1], (found[key] for key in counters.links if key in found))
     return found

@@ -89,7 +89,8 @@ def _counted(end: End) -> Iterator[dict[str, Any]]:
         if step.link is not None:
             current[step.link.key] = value(row, "delivery_id")
             if step.link.attached and not step.link.limit.spoken:
-                yield _breach(row, BEYOND_CREDIT, by=step.link.begun)
+                sure = step.link.limit.started is not None
+                yield _breach(row, BEYOND_CREDIT, by=step.link.begun, certain=sure)
         if step.over is not None:
             # RabbitMQ puts a flow aside while its queue has not answered the one before.
             heeds = end.own and end.peer == CLIENT
@@ -161,7 +162,7 @@ def _unanswered(end: End) -> Iterator[dict[str, Any]]:
             if row.kind == "flow" and key is not None and (key in asking or key in passed):
                 asking.pop(key, None)
                 passed.pop(key, None)
-            elif row.kind != "transfer":
+            if row.kind != "transfer":
                 for link in [one for one in asking if one.session == row.session]:
                     passed.setdefault(link, []).extend(asking.pop(link))
     yield from (_breach(row, NO_ANSWER) for its in passed.values() for row in its)

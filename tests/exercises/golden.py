@@ -614,7 +614,7 @@ def server(i: int, *, source: str = "own") -> Any:
         for row in played.rows
     ]
     stop = next(row.seq for row in rows if row.kind == "transfer") - 1 + i % 5
-    words = json.dumps({"breakpoint": f"link-credit below {i}"})
+    words = json.dumps({"breakpoint": f"link_credit <= {i}"})
     rows[stop] = replaced(rows[stop], event="hold", connection="c1", frame={"extra_json": words})
     live = [replaced(row, run="live") for row in rows]
     return SimpleNamespace(rows=lambda: live)

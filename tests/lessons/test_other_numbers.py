@@ -21,6 +21,7 @@ from workbench.lessons import (
     lesson_07,
     lesson_08,
     lesson_09,
+    lesson_12,
 )
 from workbench.notebook import PlainError
 
@@ -29,6 +30,8 @@ ALONE = run("publishers", "rmq4.3", {"max_link_credit": 1000})
 BUSY = ALONE.then("publish", count=40)
 CREDIT = run("credit")
 RARE = run("windows", "rmq4.3", {"messages": 0})
+STORED = lesson_06._stored(0)["run"].parameters
+MIRRORED = run("mirrors", "rmq3.5.5", {"credit": 40, "more_after": 10})
 HUGE = run("windows", "rmq4.3", {"link_credit": 4_000_000_000})
 EQUAL = {"n1": 5, "n2": 5, "n3": 5, "n4": 5, "n5": 5}
 GRACEFUL = run("handover", parameters={"way": "graceful"})
@@ -91,6 +94,23 @@ def compared(question: Question, choice: object = None) -> Verdict:
         lambda: lesson_09.predict.free_queue.question(MARKS, publish=12, free=6),
         lambda: lesson_09.predict.overshoot.question(
             lesson_09.full(stop=100, window=50, second_window=15), publish=30
+        ),
+        lambda: lesson_06.predict.store_takes.question(
+            run("chain", "rmq4.3", {**STORED, "store_credit": 25}), publish=60
+        ),
+        lambda: lesson_06.predict.other_lane.question(BESIDE, publish=16, others=12),
+        lambda: lesson_06.predict.other_link.question(BESIDE, publish=30, others=0),
+        lambda: lesson_06.predict.too_late.question(PREFETCH, limit=5, later=0),
+        lambda: lesson_06.predict.receiver.question(batch=10_000, run_ms=1, preload=20_000),
+        lambda: lesson_08.predict.heedless.question(
+            lesson_08.asked_to_stop("rmq1.5", client="heedless", messages=45)
+        ),
+        lambda: lesson_08.predict.fills.question(
+            run("memory", "rmq4.3", {"message_bytes": 4_000}), publish=150
+        ),
+        lambda: lesson_08.predict.lost_mirror.question(MIRRORED, publish=22),
+        lambda: lesson_08.predict.first_go.question(
+            run("paging", "rmq3.5.5", {"messages": 40_000, "target": 8_000})
         ),
         lambda: lesson_08.predict.answers.question(messages=40),
         lambda: lesson_09.predict.stops_at.question(MARKS, publish=5),
@@ -266,6 +286,30 @@ def test_whoever_expects_every_window_to_be_full_is_told_why_this_run_has_fewer(
     unlucky = lesson_09.full(stop=20, resume=10, window=6, second_window=3)
     verdict = compared(lesson_09.predict.overshoot.question(unlucky, publish=60), 29)
     assert "so many there may be at worst" in verdict.text
+
+
+def test_a_cure_that_cures_nothing_names_the_brake_that_still_holds_whom_it_was_for():
+    """And not that of another application, which the change may have made."""
+    drawn = mystery(1, level=1)
+    who, brake = drawn.finding.who, drawn.finding.brake
+    worse = drawn.change(mail_prefetch=1)
+    told = lesson_12.check.cured_by(drawn, worse).text
+    assert f"{who} still loses" in told
+    assert f"by {brake}" in told
+
+
+def test_a_sender_is_not_judged_by_grants_of_which_one_takes_back():
+    """What the receiver asks for is then less than what it allows."""
+    verdict = lesson_02.check.sender(lambda state, frame: 3, messages=10, grants=[3, 0])
+    assert verdict.right is None
+    assert "No grant may be less than the one before" in verdict.text
+
+
+def test_one_pass_for_one_message_is_a_pass():
+    """A write alone has no count beside it."""
+    verdict = lesson_08.check.passes(1, messages=20_000, target=19_999, message_bytes=5_000)
+    assert verdict.right
+    assert "One pass for 1 message." in verdict.text
 
 
 def test_a_check_sees_whose_run_it_gets_by_name_as_well():

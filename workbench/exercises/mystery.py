@@ -184,9 +184,7 @@ class Mystery(Tabled):
             lost[str(one.connection), one.brake] += one.end_us - one.start_us
             by_name[str(one.connection)] += one.end_us - one.start_us
         (who, lost_us), *_ = by_name.most_common()
-        brakes = {brake: us for (name, brake), us in lost.items() if name == who}
-        brake = max(brakes, key=lambda name: brakes[name], default="none")
-        return Finding(lost=lost, who=who, brake=brake, lost_us=lost_us)
+        return Finding(lost=lost, who=who, lost_us=lost_us)
 
     # -- what one can do
 
@@ -280,18 +278,26 @@ class Finding:
     Attributes:
         lost: microseconds in which an application's sender was held, by its name and the brake.
         who: the application that lost most.
-        brake: what held it for most of that time.
         lost_us: what it lost in all.
     """
 
     lost: Mapping[tuple[str, str], int]
     who: str
-    brake: str
     lost_us: int
+
+    @property
+    def brake(self) -> str:
+        """What held the application that lost most."""
+        return self.brake_of(self.who)
 
     def lost_by(self, name: str) -> int:
         """What an application lost in all, microseconds."""
         return sum(us for (who, _), us in self.lost.items() if who == name)
+
+    def brake_of(self, name: str) -> str:
+        """What held an application for most of that time; `none` if nothing did."""
+        brakes = {brake: us for (who, brake), us in self.lost.items() if who == name}
+        return max(brakes, key=lambda brake: brakes[brake], default="none")
 
 
 def ill(case: Mystery) -> list[str]:

@@ -67,6 +67,13 @@ def _read(rows: Sequence[Row]) -> list[Row]:
     return measure.frames(rows, "basic.publish", event=RECEIVED, from_peer=CLIENT)
 
 
+def _unread(rows: Sequence[Row]) -> bool:
+    """Whether messages for the first queue stand in the socket, unread."""
+    read = {row.frame_id for row in _read(rows)}
+    sent = measure.frames(rows, "basic.publish", event=SENT, from_peer=CLIENT)
+    return any(row.frame_id not in read and row.fields.get("routing_key") == SLOW for row in sent)
+
+
 def hop_credit(rows: Sequence[Row], vantage: str, queue: str | None = None) -> int | None:
     """What a process may still send to a queue, or to a channel, as it counts it itself."""
     told = (
@@ -152,7 +159,7 @@ def store_takes(run: Run, publish: int) -> Found:
     credit, store = _credit(run), run.world.preset.store_credit
     yield {"credit": credit, "store": store}
     branch = flooded(run, publish, process=STORE)
-    assert taken(branch.rows) < publish
+    assert taken(branch.rows) == store + 2 * credit < publish
     return facts(
         taken(branch.rows),
         wrong={"the store's credit is all": store, "it is as with the queue": 2 * credit},
@@ -174,6 +181,7 @@ def other_lane(run: Run, publish: int, others: int) -> Facts:
     """How many messages reach a queue whose neighbour hangs, over AMQP 0-9-1?"""
     branch = flooded(run, publish, others=others)
     assert ready(branch, SECOND) < others
+    assert _unread(branch.rows)
     return facts(
         ready(branch, SECOND),
         wrong={"the slow channel alone stops": others},
@@ -191,6 +199,7 @@ def other_link(run: Run, publish: int, others: int) -> Facts:
     last = measure.last_frame(branch.rows, "transfer")
     sent = measure.frames(branch.rows, "transfer", event=SENT, from_peer=CLIENT)
     assert len(sent) < publish + others
+    assert others
     queue = twin(SECOND)
     return facts(
         ready(branch, queue),
@@ -216,6 +225,7 @@ def ack_behind(run: Run, publish: int) -> Found:
     read = measure.frames(branch.rows, "basic.ack", event=RECEIVED, from_peer=CLIENT)
     got = consumed(branch)
     assert acks
+    assert len(read) == len(acks) or _unread(branch.rows)
     return facts(
         got,
         case="read" if len(read) == len(acks) else "behind" if got < there else "enough",
@@ -276,7 +286,10 @@ def four_times(fsync_us: int, run_ms: int) -> Found:
         fast=counts[AMQP_0_9_1, CLASSIC],
         link_slow=counts[AMQP_1_0, QUORUM],
         link_fast=counts[AMQP_1_0, CLASSIC],
-        wrong={"all wait for the same disk": 1, "one of two targets is free": 2},
+        wrong={
+            "all wait for the same disk": 1,
+            **({"one of two targets is free": 2} if round(ratio.model) > 2 else {}),
+        },
         beside=Measured(
             unit=say("rate"),
             heights={"AMQP 0-9-1": old, "AMQP 1.0": new},
@@ -296,8 +309,11 @@ def receiver(batch: int, run_ms: int, preload: int) -> Found:
     new, old = (_consumed(protocol, **given) for protocol in (AMQP_1_0, AMQP_0_9_1))
     ratio = new / max(1, old)
     limits = (("as-many", _ALIKE), ("some", _MANY))
+    assert old
+    found = next((name for name, limit in limits if ratio < limit), "ten")
     return facts(
-        next((name for name, limit in limits if ratio < limit), "ten"),
+        found,
+        case="alike" if found == "as-many" else "fewer",
         old=old,
         new=new,
         wrong={"consuming costs no publishing": "as-many", "the two share the socket": "some"},
@@ -327,6 +343,7 @@ def too_late(run: Run, limit: int, later: int) -> Facts:
         [("set_prefetch", {"count": limit}), "consume", ("set_prefetch", {"count": later})]
     )
     held = _delivered(branch)["a"]
+    assert later
     assert held < run.world.number("messages")
     return facts(
         held,
@@ -423,7 +440,8 @@ def passed(desk: Any, least: int) -> Case:
         least: how many messages.
     """
     played = Run.shown_by(desk)
-    limit = 2 * _credit(played)
+    flood = 4 * _credit(played)
+    limit = taken(flooded(run(played.scenario, played.preset, played.parameters), flood).rows)
     rows = measure.frames(played.rows, "basic.publish", event=SENT, from_peer=CLIENT)
     hangs = [row for row in played.rows if row.vantage == f"queue:{SLOW}"
              and row.kind in ("stalled", "resumed")]  # fmt: skip

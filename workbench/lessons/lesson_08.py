@@ -24,6 +24,7 @@ from workbench.scenarios.overload import CUT_OFF, DISCARD, OPERATOR, THROTTLE
 from workbench.scenarios.run import Run, run
 from workbench.scenarios.streaming import stream
 from workbench.scenarios.world import World
+from workbench.trace.brakes import NONE
 from workbench.trace.given import takes
 from workbench.trace.schema import BROKER, RECEIVED, Row
 
@@ -109,9 +110,10 @@ def fills(run: Run, publish: int) -> Found:
     branch = _alarmed(run, publish)
     there = ready(branch)
     assert there < publish
-    nearest = {"all": by_all, "payload": by_payload}
+    assert by_all > 0
+    assert abs(by_all - there) < abs(by_payload - there)
     return facts(
-        min(nearest, key=lambda name: abs(nearest[name] - there)),
+        "all",
         there=there,
         octets=branch.world.broker.held_octets,
         wrong={"payload is all that counts": "payload", "an alarm is a warning": "everything"},
@@ -214,6 +216,7 @@ def heedless(run: Run) -> Found:
         "conduct": say("heedless" if client == HEEDLESS else "silent"),
     }
     told = outcome(run)
+    assert told != NONE
     crash = next((row for row in run.rows if row.event == "crash"), None)
     fate = "dies" if told == DIES else "held" if told.startswith("held") else "closed"
     return facts(
@@ -355,6 +358,7 @@ def first_go(run: Run) -> Found:
     quota = int(first.extra["quota"])
     assert run.world.number("message_bytes") >= run.world.preset.index_embeds_below
     assert _out(first) == quota > credit if held else credit <= _out(first) < quota
+    assert held or not any(row.extra["positions"] for row in (first, *rest))
     return facts(
         _out(first),
         case=kind,
@@ -423,6 +427,9 @@ def lost_mirror(run: Run, publish: int) -> Found:
     spent = [row for row in branch.rows if row.kind == "credit-spent" and row.vantage == CHANNEL]
     blocked = _stops(branch.rows)[0]
     came = measure.taken_in(branch.rows[: down.seq], QUEUE)
+    assert blocked.seq < down.seq
+    assert len(came) < publish
+    assert len(run.world.text("nodes").split()) == 2
     return facts(
         len(came),
         early=sum(row.queue == QUEUE and row.seq < blocked.seq for row in spent),
@@ -509,7 +516,9 @@ def passes(answer: Any, *, messages: int, target: int, message_bytes: int) -> Ca
     return case(
         "store",
         paged=paged,
-        waiting=max(row.ledger["mailbox"] + row.extra["count"] for row in written if row.ledger),
+        waiting=max(
+            row.ledger["mailbox"] + row.extra.get("count", 1) for row in written if row.ledger
+        ),
         busy_s=(written[-1].t_us - first.t_us) / MICROSECONDS,
     )
 

@@ -120,6 +120,7 @@ def first_credit(server: Any, credit: int) -> Facts | None:
     if not found:
         return None
     carried, base = number_in(found[0], "link_credit"), number_in(found[0], "delivery_count")
+    assert credit  # without one the client asks when it wants a message
     return facts(
         carried,
         step=measure.step(found[0]),
@@ -147,6 +148,7 @@ def brought(server: Any) -> Facts | None:
         and row.kind != HEARTBEAT
     )  # fmt: skip
     waiting = measure.handed_over(rows, after=arrived[0], upto=next(heard, None))
+    assert len(waiting) > 1
     return facts(
         len(waiting),
         step=measure.step(flow),
@@ -188,14 +190,14 @@ def next_credit(server: Any) -> Facts | None:
 def stopped_at(server: Any) -> Facts | None:
     """Which frame is the first that a breakpoint on the credit holds?"""
     rows = _rows(server)
-    stops = _stops(rows)
-    held = [row for row in _sent(rows) if stops and row.seq > stops[0].seq]
-    if not held:
+    stops = [row for row in _stops(rows) if _falls(row.extra["breakpoint"])]
+    held = [row for row in _sent(rows) if stops and row.seq > stops[-1].seq]
+    if not held or held[0].kind != "transfer":  # another gate has stopped the wire again
         return None
     return facts(
         str(held[0].kind),
         step=measure.step(held[0]),
-        breakpoint=stops[0].extra["breakpoint"],
+        breakpoint=stops[-1].extra["breakpoint"],
     )
 
 
@@ -353,6 +355,11 @@ def _flows(rows: Sequence[Row], event: str = SENT) -> list[Row]:
 def _stops(rows: Sequence[Row]) -> list[Row]:
     """The rows in which a breakpoint closed a gate."""
     return [row for row in rows if row.event == "hold" and row.extra.get("breakpoint")]
+
+
+def _falls(breakpoint: str) -> bool:
+    """Whether it waits for credit to be used."""
+    return breakpoint.startswith("link_credit") and ">" not in breakpoint
 
 
 def _sent_before(rows: Sequence[Row], flow: Row) -> int:

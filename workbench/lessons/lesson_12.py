@@ -103,9 +103,9 @@ def first_cure(drawn: Mystery) -> Found:
     left = after.lost_by(found.who) / found.lost_us
     return facts(
         "all" if left < 1 / CURED else "part" if left < FEWER else "none",
-        case="same" if after.brake == found.brake else "other",
+        case="same" if after.brake_of(found.who) == found.brake else "other",
         left_ms=left_ms,
-        next=after.brake,
+        next=after.brake_of(found.who),
         wrong={"one stall, one cause": "all"},
         beside=Measured(
             unit=say("lost"),
@@ -179,7 +179,7 @@ def _cure(drawn: Mystery, after: Mystery) -> Case:
     if CURED * left.lost_by(who) > found.lost_us:
         return case(
             "still", about=done, belief="one stall, one cause", done=done, who=who,
-            brake=left.brake, lost_ms=lost_ms, left_ms=left_ms,
+            brake=left.brake_of(who), lost_ms=lost_ms, left_ms=left_ms,
         )  # fmt: skip
     for other in APPLICATIONS:
         if other != who and left.lost_by(other) > found.lost_by(other) + found.lost_us // CURED:

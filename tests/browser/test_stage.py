@@ -14,6 +14,7 @@ import pytest
 
 from tests.browser.conftest import Page, new_page
 from tests.conftest import REPO
+from tests.patience import until
 from tests.views.stage_runs import RUNS
 from workbench import import_capture
 from workbench.scenarios import run
@@ -1620,3 +1621,37 @@ await mount(document.getElementById("here").appendChild(document.createElement("
     assert len(ids) == 2 * len(page.locator(".wst").first.locator("[id]").all())
     assert len(set(ids)) == len(ids)
     static_page.assert_quiet()
+
+
+def test_what_one_end_does_not_know_is_not_said_to_differ(opened):
+    """Of a capture that begins late, a counter has "?" at one end."""
+    scene = scene_of("credit")
+    (row, *_) = [row["id"] for row in scene["counters"]["rows"] if row.get("compare")]
+    steps = scene["branches"][0]["steps"]
+    for step in steps:
+        if row in step.get("counters", {}):
+            step["counters"][row][0] = "?"
+    page = opened(scene)
+    page.evaluate(f"() => {{ stage.set({len(steps) - 1}); stage.ui('tab', '3'); }}")
+    told = page.locator(".wst-sheet tr", has_text="?").first
+    assert "≠" not in told.inner_text()
+
+
+def test_a_stage_that_is_taken_out_of_the_page_while_it_plays_can_be_played_again(opened):
+    """JupyterLab takes out what is far out of sight, and puts it back."""
+    page = opened("credit")
+    page.evaluate(
+        """async () => {
+            stage.set(stage.scene.begin ?? 0);
+            stage.play(true);
+            const parent = stage.el.parentElement;
+            stage.el.remove();
+            for (let frame = 0; frame < 2; frame++) {
+                await new Promise((resolve) => requestAnimationFrame(resolve));
+            }
+            parent.append(stage.el);
+        }"""
+    )
+    play = page.get_by_role("button", name="play (space)")
+    play.click()
+    until(lambda: page.evaluate("stage.t > stage.run.steps[stage.scene.begin ?? 0].t"))

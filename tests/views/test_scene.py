@@ -679,3 +679,11 @@ def test_many_connections_take_a_stage_as_many_steps_as_they_are():
     )  # fmt: skip
     scene(few)
     assert steps(scene, many) < 3 * steps(scene, few)
+
+
+@pytest.mark.parametrize("name", ["handover", "memory", "overload", "emergency_brake"])
+def test_no_two_acts_have_one_name(name):
+    """Of several connections each is named."""
+    acts = scene(run(name))["acts"]
+    names = [(act["name"], act.get("about")) for act in acts]
+    assert len(set(names)) == len(names)

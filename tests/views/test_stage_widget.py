@@ -13,9 +13,12 @@ import pytest
 from workbench.exercises.desk import stage
 from workbench.scenarios import run
 from workbench.scenarios.share import open_code
-from workbench.views.scene import schema
+from workbench.views.chart_box import ChartedStage
+from workbench.views.scene import SceneMaker, resolved, schema
 from workbench.views.share_view import share_code
 from workbench.views.stage_widget import StageWidget
+
+from .stage_runs import RUNS
 
 BRANCH = {"$schema": schema()["$schema"], **schema()["$defs"]["branch"], "$defs": schema()["$defs"]}
 
@@ -380,3 +383,102 @@ def test_what_is_legal_is_worked_out_for_as_many_rows_as_are_drawn():
     each = played.legal_each()
     assert played.legal_each(10)[:10] == each[:10]
     assert len(played.legal_each(10)) < len(each)
+
+
+def plain(state):
+    """As the page has it: what is null is not there."""
+    if not isinstance(state, dict):
+        return list(state) if isinstance(state, tuple) else state
+    return {key: plain(value) for key, value in state.items() if value is not None}
+
+
+@pytest.mark.parametrize("name", ["session", "alarmed", "valves"])
+def test_after_every_act_the_page_has_the_state_that_the_kernel_has(name):
+    """It goes on from what it showed of the parent, which knew nothing of what the act has made."""
+    desk = StageWidget(RUNS[name]())
+    doc = json.loads(gzip.decompress(desk.scene))
+    last = len(doc["branches"][0]["steps"]) - 1
+    state = [*resolved(doc)][last]
+    tried = 0
+    for act in doc["acts"]:
+        if act["kind"] == "frame" or state["off"].get(act["id"]) is not None:
+            continue
+        amount = max(act["min"], 2) if act["kind"] in ("knob", "handle") else None
+        value = not state["on"].get(act["id"], False) if act["kind"] == "toggle" else amount
+        said = {"act": act["id"], "value": value, "t": 0, "branch": 0, "step": last}
+        reply = desk.reply(said)
+        if reply["type"] != "branch":
+            continue
+        tried += 1
+        branch = reply["branch"]
+        shown = [*resolved({"branches": [doc["branches"][0], branch]}, branch["id"])]
+        kept = desk._maker.strip(branch["id"]).states
+        for place in range(branch["keeps"], len(kept)):
+            assert plain(shown[place]) == plain(json.loads(json.dumps(kept[place]))), act["id"]
+    assert tried
+
+
+@pytest.mark.parametrize("preset", ["rmq2.0", "rmq1.8", "rmq1.5", "blog2008"])
+def test_where_processes_count_no_credit_none_is_drawn(preset):
+    """Before RabbitMQ 2.8; such a preset can be chosen in the form of a stage."""
+    desk = StageWidget(run("memory", "rmq4.3"), anew=True)
+    said = {"act": "begin", "value": {"preset": preset}, "t": 0, "branch": 0, "step": 0}
+    assert desk.reply(said) == {"type": "done"}
+    assert all(hop["of"] for hop in desk._doc()["hops"])
+    assert desk.still()
+
+
+def test_a_place_of_the_run_before_is_none_of_a_run_that_was_begun_anew():
+    """A page may tell it while the kernel begins: it is where nothing is."""
+    desk = StageWidget(run("credit"), anew=True)
+    desk.reply({"act": "grant", "value": 3, "t": 0, "branch": 0, "step": desk.cursor})
+    desk.begin({"messages": 2})
+    desk.set_state({"branch": 1, "cursor": 4_000})
+    assert desk.branch == 0
+    assert desk.cursor == len(desk.run.rows) - 1
+    assert desk.seq == desk.run.rows[-1].seq
+
+
+def test_a_branch_without_a_party_is_drawn_without_it_again():
+    """And its acts are not offered: the page is told, whichever way it goes."""
+    desk = StageWidget(run("windows"))
+    doc = json.loads(gzip.decompress(desk.scene))
+    given = {act["id"] for act in doc["acts"]}
+    desk._answer({"act": "begin_session", "value": None, "t": 0, "branch": 0, "step": desk.cursor})
+    offered = []
+    for branch in (desk.branch, 0, 1):
+        desk.set_state({"branch": branch})
+        doc = json.loads(gzip.decompress(desk.scene))
+        offered.append({act["id"] for act in doc["acts"]})
+    assert offered[0] == offered[2] > offered[1] == given
+
+
+def test_the_chart_is_that_of_the_link_that_comes_first():
+    desk = ChartedStage(StageWidget(run("two_queues"), link="bulk"))
+    assert "bulk" in str(desk.chart)
+
+
+def test_at_the_end_a_held_frame_is_held_and_one_that_was_just_sent_is_not():
+    """Two points with one part are a frame that is held."""
+    queue = run("credit", parameters={"messages": 5})
+    sent = queue.act(queue.start_seq, "grant", link_credit=3)
+    transfers = [row for row in sent.rows if (row.kind, row.event) == ("transfer", "sent")]
+    first, third = str(transfers[0].frame_id), str(transfers[2].frame_id)
+    rows = sent.act(transfers[2].seq, "hold", frame_id=transfers[0].frame_id).rows
+    at = next(place for place, row in enumerate(rows) if row.event == "hold")
+    looks = []
+    for end in (at, at + 1):
+        frames = SceneMaker(rows[:end]).scene("t")["branches"][0]["frames"]
+        parts = {one["id"]: [part for _, part in one["path"]] for one in frames}
+        looks.append({name: its[-2:].count(its[-1]) == 2 for name, its in parts.items()})
+    before, after = looks
+    assert (before[first], before[third]) == (False, False)
+    assert after[first]
+
+
+def test_what_replicas_say_to_each_other_cannot_be_held():
+    """It is no frame of the protocol."""
+    scene = SceneMaker(run("quorum").then("publish", count=2)).scene("t")
+    inside = [frame for frame in scene["branches"][0]["frames"] if frame.get("inside")]
+    assert {frame["kind"] for frame in inside} == {"write", "acknowledgement"}
+    assert not any(frame["id"].isdecimal() for frame in inside)

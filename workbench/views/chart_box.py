@@ -41,7 +41,7 @@ class ChartedStage(Still, widgets.VBox):
         return getattr(self.run, "rows", self.run)
 
     def _charted(self) -> Chart:
-        return credit_chart(self.run, at_us=0, height=HEIGHT)
+        return credit_chart(self.run, self.stage.first_link, at_us=0, height=HEIGHT)
 
     def _draw(self) -> None:
         """Draw the branch that is shown now, and the cursor where it stands."""

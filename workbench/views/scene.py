@@ -674,7 +674,9 @@ class SceneMaker:
         keeps = 0 if fork is None else fork + 1
         first = strip.steps[keeps:]
         if parent is not None and first:
-            before = strip.states[keeps - 1] if keeps else {}
+            # The page goes on from what the parent shows, which knows nothing of this branch.
+            last = self.strip(self.branches.owner(parent, keeps - 1)) if keeps else strip
+            before = last.states[keeps - 1] if keeps else {}
             state = changes(before, strip.states[keeps])
             told = {key: value for key, value in first[0].items() if key not in _STATE}
             first = [told | state, *first[1:]]

@@ -21,6 +21,7 @@ from workbench.scenarios.run import Run
 from workbench.trace.fold import Scope
 from workbench.trace.gates import SENDER_OF
 from workbench.trace.schema import BROKER, CLIENT
+from workbench.trace.words import visible
 
 from .scene_link import LinkLine, LinkPicture, WindowLine, say
 from .scene_walk import KINDS
@@ -246,11 +247,16 @@ class Deeds:
                     "id": f"hold:{wire}:{direction}",
                     "kind": "toggle",
                     "on": wire,
-                    "name": say(f"way.hold-{sender}"),
-                    "undo": say(f"way.release-{sender}"),
+                    "name": say(f"way.hold-{sender}") + self._of(wire),
+                    "undo": say(f"way.release-{sender}") + self._of(wire),
                 }
                 undo = self._specs["release"]
                 yield Deed(id=str(doc["id"]), spec=spec, given=given, undo=undo, doc=doc)
+
+    def _of(self, connection: Value) -> str:
+        """Which connection an act is about, where there are several."""
+        several = connection is not None and len(self.picture.wires) > 1
+        return f" ({visible(str(connection))})" if several else ""
 
     def _choices(self, spec: ActionSpec) -> Iterator[dict[str, Value]]:
         """Arguments for each thing that the act can be done to."""
@@ -281,7 +287,7 @@ class Deeds:
         if doc["on"].startswith("disk ") or doc["on"] == "queue":
             kind = doc["kind"] = kind if undo is not None else "knob" if amount else "button"
         which = [] if alone else about
-        doc["name"] = _name(spec.name, which)
+        doc["name"] = _name(spec.name, which) + self._of(given.get("connection"))
         if undo is not None:
             doc["undo"] = _name(undo.name, which)
         if spec.name in ARRIVALS:

@@ -123,8 +123,10 @@ class ChainPicture(LinkPicture):
             for group in (self._old, self._new)
             for number, queue in enumerate(dict.fromkeys(one.queue for one in group))
         }
-        self.hops = {hop.link: hop for hop in self._hops()}
-        self._credit = {(hop.sender, hop.to): hop.initial for hop in self.hops.values()}
+        self._ways = self._hops()
+        # Before RabbitMQ 2.8 processes counted no credit: of a way there is nothing to show.
+        self.hops = {hop.link: hop for hop in self._ways if hop.initial}
+        self._credit = {(hop.sender, hop.to): hop.initial for hop in self._ways}
         self._on: dict[str, set[str]] = {}  # what blocks a process
         self._kept: Counter[str] = Counter()
         self._hung: set[str] = set()
@@ -464,7 +466,7 @@ class ChainPicture(LinkPicture):
         for one in self._new:
             queue = f"queue:{one.queue}"
             link(_way(one.client, queue), (one.client, queue), visible(one.link))
-        for hop in self.hops.values():
+        for hop in self._ways:
             link(hop.link, (hop.sender, hop.to))
         publish = {one.connection for one in self._old if one.publishes}
         for one in self._old:

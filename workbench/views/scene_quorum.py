@@ -236,6 +236,7 @@ class QuorumPicture(LinkPicture):
             "way": "there" if here == a else "back",
             "kind": "acknowledgement",
             "name": say("quorum.reply", node=here, leader=leader, entry=upto),
+            "inside": True,
             "short": words,
             "path": [[t, 0.0], [round(end, 5), 1.0]],
         }
@@ -253,6 +254,7 @@ class QuorumPicture(LinkPicture):
             "kind": "write",
             "text": str(last)[-3:],
             "name": say("quorum.write", entries=words, node=here, to=row.kind),
+            "inside": True,
             "short": str(words),
             "path": [list(point) for point in path],
         }

@@ -160,7 +160,9 @@ def flights(
         if flight.ended is None and not flight.lost:
             last = flight.path[-1]
             part = last[1] if len(flight.path) > 1 else _part(flight, end, usual)
-            if end > last[0]:
+            # Two points with one part are a frame that is held.
+            held = bool(flight.held) and flight.held[-1][1] == inf
+            if held or (end > last[0] and part > last[1]):
                 flight.path.append((end, part))
     return list(found.values())
 

@@ -180,7 +180,7 @@ function hit(view, what, value, label, more = {}) {
   return { "data-act": what, "data-value": value, tabindex: 0, role: "button", "aria-label": off ? phrase("not-now", { name: label, why: off }) : label, "aria-disabled": off ? "true" : null, ...more, class: `hit ${more.class ?? ""}` };
 }
 var actsOn = (view, on, kind) => (view.scene.acts ?? []).filter((act) => act.on === on && (!kind || act.kind === kind));
-var actsOfFrame = (view, frame, held) => (view.scene.acts ?? []).filter((act) => act.kind === "frame" && (!act.while || act.while === "held" === held) && (!act.about || act.about === frame.kind));
+var actsOfFrame = (view, frame, held) => (frame.inside ? [] : view.scene.acts ?? []).filter((act) => act.kind === "frame" && (!act.while || act.while === "held" === held) && (!act.about || act.about === frame.kind));
 function toggle(view, on, name) {
   const act = actsOn(view, on, "toggle")[0];
   if (!act) return null;
@@ -1243,7 +1243,7 @@ function counters(scene, values) {
   if (!scene.counters) return h("p", {}, phrase("no-counters"));
   let group;
   const rows2 = scene.counters.rows.flatMap((row2) => {
-    const cells = values[row2.id] ?? [], odd = row2.compare && cells.length > 1 && cells.some((cell) => cell !== null && cells[0] !== null && cell !== cells[0]), head = row2.group !== void 0 && row2.group !== group ? [h("tr", { key: `g ${row2.group}` }, h("th", { class: "group", colspan: scene.counters.columns.length + 1, scope: "rowgroup" }, row2.group))] : [];
+    const cells = values[row2.id] ?? [], known2 = cells.filter((cell) => cell !== null && cell !== "?"), odd = row2.compare && known2.some((cell) => cell !== known2[0]), head = row2.group !== void 0 && row2.group !== group ? [h("tr", { key: `g ${row2.group}` }, h("th", { class: "group", colspan: scene.counters.columns.length + 1, scope: "rowgroup" }, row2.group))] : [];
     group = row2.group ?? group;
     return [...head, h("tr", { key: row2.id, class: odd ? "odd" : "" }, h("th", { scope: "row" }, row2.name), scene.counters.columns.map((_, i) => h("td", { key: i }, `${odd && i ? "≠ " : ""}${cells[i] ?? "–"}`)))];
   });
@@ -1654,7 +1654,11 @@ var Stage = class {
     this.draw();
   }
   tick(now) {
-    if (!this.playing || !this.el.isConnected) return;
+    if (this.playing && !this.el.isConnected) {
+      this.playing = false;
+      this.draw();
+    }
+    if (!this.playing) return;
     const passed = Math.min(50, Math.max(0, now - this.last)), steps = this.run.steps;
     this.last = now;
     if (this.calm.matches) {

@@ -95,7 +95,18 @@ class StageWidget(Still, anywidget.AnyWidget):
         super().__init__(scene=packed(self._doc()), cursor=cursor, branch=branch)
         self.on_msg(lambda _widget, message, _buffers: self._answer(message))
         self.observe(self._moved, names="cursor")
-        self.observe(lambda change: self.branches.select(change["new"]), names="branch")
+        self.observe(lambda change: self._turned(change["new"]), names="branch")
+
+    @traitlets.validate("branch")
+    def _branch_there(self, proposal: Any) -> int:
+        """Of a page that has not heard yet that its run was begun anew, the place is an old one."""
+        number: int = proposal["value"]
+        return number if 0 <= number < len(self.branches.runs) else self.branches.current
+
+    @traitlets.validate("cursor")
+    def _step_there(self, proposal: Any) -> int:
+        last = len(self._maker.strip(self.branches.current).steps) - 1
+        return max(0, min(proposal["value"], last))
 
     @property
     def branches(self) -> Branches:
@@ -111,6 +122,14 @@ class StageWidget(Still, anywidget.AnyWidget):
     def run(self) -> Any:
         """The run that is shown."""
         return self.branches.runs[self.branch]
+
+    @property
+    def first_link(self) -> Scope | str | None:
+        """The link whose number line was asked to come first, if it is in what is shown."""
+        wanted = self._given["link"]
+        name = wanted.link if isinstance(wanted, Scope) else wanted
+        there = any(row.link == name for row in getattr(self.run, "rows", self.run))
+        return wanted if there else None
 
     @property
     def seq(self) -> int:
@@ -279,6 +298,12 @@ class StageWidget(Still, anywidget.AnyWidget):
                 raise WrongValueError(say("stage.no-rows", at=at))
             raise WrongValueError(say("stage.no-row", at=at, first=rows[0].seq, last=rows[-1].seq))
         return place
+
+    def _turned(self, branch: int) -> None:
+        """Another branch is shown; if it has parties or links that others have not, draw anew."""
+        self.branches.select(branch)
+        if self._fixed_now() != self._fixed:
+            self.show(branch, self.cursor)
 
     def _moved(self, change: Any) -> None:
         for step in (change["old"], change["new"]):

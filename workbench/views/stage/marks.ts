@@ -53,7 +53,7 @@ export const actsOn = (view: View, on: string, kind?: Act["kind"]): Act[] => (vi
 
 /** What may be done to a frame that flies, or is held. */
 export const actsOfFrame = (view: View, frame: Frame, held: boolean): Act[] =>
-  (view.scene.acts ?? []).filter((act) => act.kind === "frame" && (!act.while || (act.while === "held") === held) && (!act.about || act.about === frame.kind));
+  (frame.inside ? [] : view.scene.acts ?? []).filter((act) => act.kind === "frame" && (!act.while || (act.while === "held") === held) && (!act.about || act.about === frame.kind));
 
 /** A toggle's mark and words: the same for nodes, links, disks and gauges. */
 export function toggle(view: View, on: string, name: string): Attributes | null {

@@ -225,7 +225,8 @@ export class Stage {
   }
 
   private tick(now: number): void {
-    if (!this.playing || !this.el.isConnected) return;
+    if (this.playing && !this.el.isConnected) { this.playing = false; this.draw(); }
+    if (!this.playing) return;
     const passed = Math.min(50, Math.max(0, now - this.last)), steps = this.run.steps;
     this.last = now;
     if (this.calm.matches) {

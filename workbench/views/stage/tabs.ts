@@ -99,7 +99,7 @@ export function counters(scene: Scene, values: Record<string, (string | number |
   if (!scene.counters) return h("p", {}, phrase("no-counters"));
   let group: string | undefined;
   const rows = scene.counters.rows.flatMap((row) => {
-    const cells = values[row.id] ?? [], odd = row.compare && cells.length > 1 && cells.some((cell) => cell !== null && cells[0] !== null && cell !== cells[0]), head = row.group !== undefined && row.group !== group ? [h("tr", { key: `g ${row.group}` }, h("th", { class: "group", colspan: scene.counters!.columns.length + 1, scope: "rowgroup" }, row.group))] : [];
+    const cells = values[row.id] ?? [], known = cells.filter((cell) => cell !== null && cell !== "?"), odd = row.compare && known.some((cell) => cell !== known[0]), head = row.group !== undefined && row.group !== group ? [h("tr", { key: `g ${row.group}` }, h("th", { class: "group", colspan: scene.counters!.columns.length + 1, scope: "rowgroup" }, row.group))] : [];
     group = row.group ?? group;
     return [...head, h("tr", { key: row.id, class: odd ? "odd" : "" }, h("th", { scope: "row" }, row.name), scene.counters!.columns.map((_, i) => h("td", { key: i }, `${odd && i ? "≠ " : ""}${cells[i] ?? "–"}`)))];
   });

@@ -215,6 +215,8 @@ export interface Frame {
   path: [number, number][];
   /** its last point is where it was lost */
   lost?: true;
+  /** what replicas say to each other: no frame of the protocol, which could be held */
+  inside?: true;
   /** from then on it stands among what waits at the end of its link, and not on its path; ms */
   waits?: number;
   /** the limit (and a window's beginning) that it will set when it lands */

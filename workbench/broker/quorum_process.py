@@ -311,7 +311,9 @@ class QuorumProcess:
     def command(self, command: Command) -> Reply:
         """Send credit or a settlement; the reply says how many messages are named."""
         name = getattr(command, "consumer", "")
-        (self._links.get(name) or self._cancelled[name]).client.send(command)
+        found = self._links.get(name) or self._cancelled.get(name)
+        if found is not None:  # else it holds nothing, and gets nothing
+            found.client.send(command)
         if isinstance(command, Settlement):
             return Count(count=len(command.message_ids))
         return None

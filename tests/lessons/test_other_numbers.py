@@ -278,6 +278,7 @@ def test_a_drain_finds_no_credit_only_where_it_crosses_the_message(publish_at_us
 def test_what_is_told_of_other_numbers_is_so(ask, answer, words):
     """The reason says of a run what happened in it."""
     verdict = compared(ask(), answer)
+    assert verdict.right
     assert words in verdict.text
 
 

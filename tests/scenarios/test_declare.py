@@ -108,7 +108,9 @@ def test_parameters_that_are_no_table_are_refused(given) -> None:  # type: ignor
         run("credit", parameters=given)
 
 
-@pytest.mark.parametrize(("given", "kind"), [(3, "int"), ([3], "int"), ("add", "str")])
+@pytest.mark.parametrize(
+    ("given", "kind"), [(3, "int"), ([3], "int"), ("add", "str"), ({"a": 1}, "dict")]
+)
 def test_acts_that_are_none_are_refused(given, kind) -> None:  # type: ignore[no-untyped-def]
     """One of them, or what stands in the place of all."""
     with pytest.raises(ParameterError, match=f"^actions: acts, such as .* not {kind}$"):

@@ -439,6 +439,20 @@ def test_a_place_of_the_run_before_is_none_of_a_run_that_was_begun_anew():
     assert desk.seq == desk.run.rows[-1].seq
 
 
+def test_a_page_that_goes_to_a_longer_branch_stays_where_it_went(monkeypatch):
+    """It tells branch and step together, and nothing comes back; a shorter one ends sooner."""
+    desk = StageWidget(run("credit"))
+    desk.reply({"act": "grant", "value": 3, "t": 0, "branch": 0, "step": desk.cursor})
+    lengths = [len(one.rows) for one in desk.branches.runs]
+    desk.set_state({"branch": 0, "cursor": 2})
+    said = []
+    monkeypatch.setattr(desk, "_send", lambda message, buffers=None: said.append(message))
+    desk.set_state({"branch": 1, "cursor": lengths[1] - 1})
+    assert (desk.branch, desk.cursor, said) == (1, lengths[1] - 1, [])
+    desk.set_state({"branch": 0})
+    assert (desk.branch, desk.cursor) == (0, lengths[0] - 1)
+
+
 def test_a_branch_without_a_party_is_drawn_without_it_again():
     """And its acts are not offered: the page is told, whichever way it goes."""
     desk = StageWidget(run("windows"))
@@ -476,8 +490,8 @@ def test_at_the_end_a_held_frame_is_held_and_one_that_was_just_sent_is_not():
     assert after[first]
 
 
-def test_what_replicas_say_to_each_other_cannot_be_held():
-    """It is no frame of the protocol."""
+def test_what_replicas_say_to_each_other_is_marked_as_no_frame():
+    """Of the protocol: the picture offers no act on it."""
     scene = SceneMaker(run("quorum").then("publish", count=2)).scene("t")
     inside = [frame for frame in scene["branches"][0]["frames"] if frame.get("inside")]
     assert {frame["kind"] for frame in inside} == {"write", "acknowledgement"}

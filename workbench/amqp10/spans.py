@@ -166,7 +166,7 @@ def _section(walk: "_Walk", path: str, start: int, end: int, seen: dict[str, int
         return walk.value(f"{inner}.value", at, end, 0)
 
 
-_MOST_AROUND = 4 * MAX_DEPTH  # of a performative, an outcome in it, and a value in that
+_MOST_AROUND = 4 * MAX_DEPTH  # more than the decoder takes; many more exhaust Python's stack
 
 
 class _Walk:

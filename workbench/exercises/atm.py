@@ -119,7 +119,7 @@ def atm_counters(trace: Any, link: str | None = None) -> Balances:
 
     Args:
         trace: a run or its rows, with both ends in it (a capture sees only one point).
-        link: name of the link; of several, and if None, the first one with a ledger of its sender.
+        link: name of the link, any if None; the first one of which its sender has a ledger.
     """
     rows = rows_of(trace)
     own = [row for row in rows if _is_sender_s(row) and link in (None, row.link)]

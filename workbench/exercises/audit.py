@@ -139,7 +139,7 @@ def audit(
 
     Args:
         trace: a run, an imported capture, or rows in order.
-        link: name of the link; of several, and if None, the first one with a transfer.
+        link: name of the link, any if None; the first one with a transfer.
         kinds: make the readers.
 
     Raises:

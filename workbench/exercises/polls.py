@@ -115,14 +115,15 @@ def heard_in_poll(question: Question, text: str) -> Heard:
     lines = [line for line in text.splitlines() if line.strip()]
     first = _QUOTED.sub("", lines[0]) if lines else ""
     between = max(",;\t", key=first.count)
+    rows: list[list[str]] = []
+    found = Heard()
     try:
-        rows = list(csv.reader(lines, delimiter=between, skipinitialspace=True))
-    except csv.Error as error:  # such as a quotation mark that is never closed
-        return Heard(unread=[(lines[0], str(error))])
+        rows.extend(csv.reader(lines, delimiter=between, skipinitialspace=True))
+    except csv.Error as error:  # a cell longer than it takes, as behind a quotation mark
+        found.unread.append((lines[len(rows)], str(error)))
     head = [name.strip().lower() for name in rows[0]] if rows else []
     place = next((head.index(name) for name in _HEARD if name in head), None)
     sure = head.index("sure") if "sure" in head else None
-    found = Heard()
     for number, row in enumerate(rows):
         line = ", ".join(cell.strip() for cell in row)
         if not line.strip(", "):

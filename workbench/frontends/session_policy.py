@@ -373,7 +373,8 @@ class RabbitPolicy(SessionPolicy):
             self.owner.crashed(session, why)
             return
         credit = frame.link_credit or 0
-        if isinstance(host, Responses) and credit > most:  # another consumer may put it aside
+        # A queue's consumer may put the flow aside: its link looks when that takes effect.
+        if isinstance(host, Responses) and credit > most:
             why = undefined_sum("link-credit", credit, "a delivery-count", most)
             self.owner.crashed(session, why)
             return

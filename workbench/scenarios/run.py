@@ -443,7 +443,9 @@ def run(
         raise ParameterError(refusal("run.seed", seed=repr(seed)))
     if not isinstance(parameters, Mapping | None):
         raise ParameterError(refusal("run.parameters", kind=type(parameters).__name__))
-    acts = list(actions) if isinstance(actions, Iterable) else [actions]
+    if isinstance(actions, str | Mapping) or not isinstance(actions, Iterable):
+        raise ParameterError(refusal("run.actions", kind=type(actions).__name__))
+    acts = list(actions)
     for act in acts:
         if not isinstance(act, Action):
             raise ParameterError(refusal("run.actions", kind=type(act).__name__))

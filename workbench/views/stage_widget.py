@@ -101,12 +101,17 @@ class StageWidget(Still, anywidget.AnyWidget):
     def _branch_there(self, proposal: Any) -> int:
         """Of a page that has not heard yet that its run was begun anew, the place is an old one."""
         number: int = proposal["value"]
-        return number if 0 <= number < len(self.branches.runs) else self.branches.current
+        return number if self._is_there(number) else self.branches.current
 
     @traitlets.validate("cursor")
     def _step_there(self, proposal: Any) -> int:
-        last = len(self._maker.strip(self.branches.current).steps) - 1
+        # A page tells branch and step together, and neither has been heard of yet.
+        branch = self.branch if self._is_there(self.branch) else self.branches.current
+        last = len(self._maker.strip(branch).steps) - 1
         return max(0, min(proposal["value"], last))
+
+    def _is_there(self, branch: int) -> bool:
+        return 0 <= branch < len(self.branches.runs)
 
     @property
     def branches(self) -> Branches:
@@ -302,6 +307,9 @@ class StageWidget(Still, anywidget.AnyWidget):
     def _turned(self, branch: int) -> None:
         """Another branch is shown; if it has parties or links that others have not, draw anew."""
         self.branches.select(branch)
+        last = len(self._maker.strip(branch).steps) - 1
+        if self.cursor > last:
+            self.cursor = last
         if self._fixed_now() != self._fixed:
             self.show(branch, self.cursor)
 

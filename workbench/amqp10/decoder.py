@@ -326,7 +326,7 @@ _WELL_HASHED = (str, bytes, int, float)
 
 def _as_map(pairs: list[tuple[object, object]], what: str, offset: int) -> MapValue:
     # Python gives UUIDs that are far apart the same hash, so a peer could choose some that a dict
-    # has to tell apart one by one. Of so many no map in earnest has keys.
+    # has to tell apart one by one. No honest map has so many of them.
     if len(pairs) <= _FEW or all(isinstance(key, _WELL_HASHED) for key, _ in pairs):
         try:
             as_dict = dict(pairs)

@@ -97,7 +97,10 @@ class _Unacknowledged:
             whose = self._owner.pop(seq)
             has.get(whose, set()).discard(seq)
             changed.append(whose)
-        shared = row.session in self._shared or row.kind == "basic.qos"
+        if row.kind == "basic.qos" and row.fields.get("global"):
+            put = self._shared.add if row.fields.get("prefetch_count") else self._shared.discard
+            put(row.session)
+        shared = row.session in self._shared
         here: list[Consumer] = []
         if shared or row.kind in RECOVER:
             here = [one for one in self._limits if one[0] == row.session]
@@ -105,10 +108,7 @@ class _Unacknowledged:
             changed += here
             for one in here:
                 has[one] = set()
-        if row.kind == "basic.qos" and row.fields.get("global"):
-            put = self._shared.add if row.fields.get("prefetch_count") else self._shared.discard
-            put(row.session)
-        if row.session in self._shared:
+        if shared:
             count = sum(len(has.get(one, ())) for one in here)
             yield from ((one, is_full(self._limits[one] or 0, count)) for one in here)
             return

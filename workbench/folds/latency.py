@@ -76,7 +76,7 @@ def _worst(spans: Iterable[Span], unanswered: Iterable[int]) -> int | None:
 def _settlement(end: End) -> Begun:
     """From the last frame of an unsettled message to the disposition that settles it."""
     waiting: dict[int | None, dict[int, tuple[LinkKey, Row]]] = {}  # by session and delivery-id
-    of_link: dict[LinkKey, set[int]] = {}
+    of_link: dict[LinkKey | None, set[int]] = {}
     current: dict[LinkKey, tuple[int | None, bool]] = {}
     found: Begun = {}
     for step in Counters(end).steps():
@@ -107,7 +107,7 @@ def _settlement(end: End) -> Begun:
             waiting.pop(row.session, None)
         elif row.kind == "detach":
             its, gone = waiting.get(row.session, {}), link_key(row)
-            for number in of_link.pop(gone, ()) if gone is not None else ():
+            for number in of_link.pop(gone, ()):
                 if number in its and its[number][0] == gone:
                     del its[number]
     return found

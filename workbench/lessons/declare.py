@@ -177,9 +177,9 @@ def largest(figures: Mapping[str, float]) -> str:
     Raises:
         WrongValueError: two are equally large, so nothing is to be said of one.
     """
-    first, second = sorted(figures, key=lambda name: figures[name], reverse=True)[:2]
-    if round(figures[first]) == round(figures[second]):
-        raise WrongValueError(say("tie", first=first, second=second))
+    first, *others = sorted(figures, key=lambda name: figures[name], reverse=True)
+    if others and round(figures[first]) == round(figures[others[0]]):
+        raise WrongValueError(say("tie", first=first, second=others[0]))
     return first
 
 

@@ -192,9 +192,9 @@ def _larger_grant(form: int) -> dict[str, Any]:
 def silence(run: Run, link_credit: int) -> Found:
     """What does an empty queue say to a grant?"""
     yield {"ready": int(run.parameters["messages"] or 0)}
-    branch = run.act(run.start_seq, "grant", link_credit=link_credit)
-    flows = measure.frames(branch.rows, "flow", from_peer=BROKER, after=run.start_seq)
     start = run.start_seq
+    branch = run.act(start, "grant", link_credit=link_credit)
+    flows = measure.frames(branch.rows, "flow", from_peer=BROKER, after=start)
     sent = measure.frames(branch.rows, "transfer", event=SENT, from_peer=BROKER, after=start)
     assert sent or not run.parameters["messages"]
     return facts(

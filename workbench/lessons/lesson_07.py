@@ -410,14 +410,14 @@ def slower_sync(in_flight: int, fsync_us: int, times: int) -> Found:
     }
     fast, slow = (pipelined(in_flight, us).rate for us in (fsync_us, fsync_us * times))
     assert about(slow * times, fast)  # nothing but the disk is the limit
-    twice = times == 2
+    doubled = times == 2
     return facts(
         {2: "half", 4: "quarter"}[times],
         fast=fast,
         slow=slow,
         wrong={
             "batches grow and make up for it": "same",
-            **({"the leader's and the followers' times multiply": "quarter"} if twice else {}),
+            **({"the leader's and the followers' times multiply": "quarter"} if doubled else {}),
         },
         beside=Measured(
             unit=say("rate"),

@@ -326,7 +326,7 @@ def overshoot(run: Run, publish: int) -> Found:
 def _two(form: int) -> dict[str, Any]:
     window = 5 + form % 5
     given = {
-        # So the first one has used up a window, and was told so, when the queue stops.
+        # So the first producer has used up a window, and been told so, when the queue stops.
         "stop": window * (4 + form % FORMS // 5),
         "resume": 10,
         "window": window,

@@ -100,18 +100,20 @@ class StageWidget(Still, anywidget.AnyWidget):
     @traitlets.validate("branch")
     def _branch_there(self, proposal: Any) -> int:
         """Of a page that has not heard yet that its run was begun anew, the place is an old one."""
-        number: int = proposal["value"]
-        return number if self._is_there(number) else self.branches.current
+        return self._known(proposal["value"])
 
     @traitlets.validate("cursor")
     def _step_there(self, proposal: Any) -> int:
-        # A page tells branch and step together, and neither has been heard of yet.
-        branch = self.branch if self._is_there(self.branch) else self.branches.current
-        last = len(self._maker.strip(branch).steps) - 1
-        return max(0, min(proposal["value"], last))
+        """A page tells branch and step together, so neither has been looked at yet."""
+        return max(0, self._reached(self._known(self.branch), proposal["value"]))
 
-    def _is_there(self, branch: int) -> bool:
-        return 0 <= branch < len(self.branches.runs)
+    def _known(self, branch: int) -> int:
+        """A branch, or the current one if there is none of that number."""
+        return branch if 0 <= branch < len(self.branches.runs) else self.branches.current
+
+    def _reached(self, branch: int, step: int) -> int:
+        """A step, or the last one that the branch has."""
+        return min(step, len(self._maker.strip(branch).steps) - 1)
 
     @property
     def branches(self) -> Branches:
@@ -266,7 +268,7 @@ class StageWidget(Still, anywidget.AnyWidget):
             raise ActionError(say("stage.recorded"))
         act, arguments = strip.deeds.act(name, value, step)
         self.branches.select(branch)
-        self.branches.act(min(step, len(strip.steps) - 1), act, **arguments)
+        self.branches.act(self._reached(branch, step), act, **arguments)
         return self.branches.current
 
     def _answer(self, message: Doc) -> None:
@@ -307,9 +309,7 @@ class StageWidget(Still, anywidget.AnyWidget):
     def _turned(self, branch: int) -> None:
         """Another branch is shown; if it has parties or links that others have not, draw anew."""
         self.branches.select(branch)
-        last = len(self._maker.strip(branch).steps) - 1
-        if self.cursor > last:
-            self.cursor = last
+        self.cursor = self._reached(branch, self.cursor)
         if self._fixed_now() != self._fixed:
             self.show(branch, self.cursor)
 

@@ -4,23 +4,11 @@ import dataclasses
 import importlib
 import threading
 
-import pyarrow.parquet as pq
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from pyspark.sql import Window
 from pyspark.sql import functions as F
 
-from benchmarks.grown import tile
-from workbench.analysis.chunks import (
-    ROWS_OF_MB,
-    UNDEALT_ROWS,
-    Chunks,
-    _check_sum,
-    _task,
-    dealt,
-    unit,
-)
+from workbench.analysis.chunks import ROWS_OF_MB, Chunks
 from workbench.analysis.credit import credit
 from workbench.analysis.reading import open_trace
 from workbench.analysis.session import SCAN_TASKS, room_mb
@@ -143,51 +131,25 @@ HELD = ROOM_MB * ROWS_OF_MB
 """The rows of the longest connections that there is room for."""
 
 
-@settings(derandomize=True, max_examples=60, deadline=None)
-@given(
-    sizes=st.lists(st.integers(2_000, 60_000), min_size=1, max_size=60),
-    room=st.sampled_from([60, ROOM_MB]),
-)
-def test_connections_are_left_whole_only_if_they_can_be_dealt_evenly_or_held(sizes, room):
-    """One that is long is cut, and all are if no number deals them evenly."""
-    connections = {("a run", f"c{number}"): size for number, size in enumerate(sizes)}
-    chunks = Chunks.of(sum(sizes), connections, room_mb=room)
-    if not chunks.deal:
-        assert chunks.whole == (sum(sorted(sizes)[-4:]) <= room * ROWS_OF_MB)
-        even = max(sizes) <= sum(sizes) / 16 and len(sizes) >= 40
-        assert not even or sum(sizes) <= UNDEALT_ROWS
-        return
-    assert not chunks.whole
-    assert max(sizes) <= sum(sizes) / 16
-    loads = [0] * chunks.tasks
-    for (run_name, connection), size in connections.items():
-        loads[_task(_check_sum(run_name, connection), chunks.deal, chunks.tasks)] += size
-    assert max(loads) <= sum(sizes) / 9
-
-
 def test_a_trace_is_cut_only_if_its_longest_connections_do_not_fit_into_memory():
     """All of its rows count where nothing is known of its connections."""
     for rows in (HELD, HELD + 1):
         for known in (None, {("a run", "c1"): rows}, {("a run", None): rows}):
-            assert Chunks.of(rows, known, room_mb=ROOM_MB).uncut == (rows <= HELD)
+            assert Chunks.of(rows, known, room_mb=ROOM_MB).whole == (rows <= HELD)
     for size in (HELD // 4, HELD // 4 + 1):
         alike = {("a run", f"c{number}"): size for number in range(6)}
-        assert Chunks.of(6 * size, alike, room_mb=ROOM_MB).uncut == (4 * size <= HELD)
+        assert Chunks.of(6 * size, alike, room_mb=ROOM_MB).whole == (4 * size <= HELD)
 
 
 @pytest.mark.parametrize("whole", [(True, True), (True, False), (False, False)])
 def test_two_traces_are_cut_if_one_is(whole):
-    """As the longer one is; the deal of one says nothing of the other."""
+    """As the longer one is."""
     one, other = (
-        Chunks.of(rows, {("a run", "c1"): rows}, room_mb=ROOM_MB * 9 if uncut else 0)
-        for rows, uncut in zip((3_000_000, 2_000_000), whole, strict=True)
+        Chunks.of(rows, {("a run", "c1"): rows}, room_mb=ROOM_MB * 9 if fits else 0)
+        for rows, fits in zip((3_000_000, 2_000_000), whole, strict=True)
     )
-    dealt_too = Chunks.of(3_000_000, {("a run", f"c{n}"): 3_000 for n in range(1_000)}, room_mb=0)
-    assert dealt_too.deal
     for both in (one.beside(other), other.beside(one)):
         assert both == dataclasses.replace(one, whole=all(whole))
-    assert dealt_too.beside(other).whole == other.whole
-    assert not dealt_too.beside(other).deal
 
 
 @pytest.mark.parametrize(
@@ -213,39 +175,9 @@ def test_memory_is_that_of_who_does_the_work(settings, megabytes):
 def test_rows_of_no_connection_do_not_keep_connections_from_being_whole():
     """Most rows may be work inside a broker: they are of no link."""
     connections = {("a run", f"c{number}"): 5_000 for number in range(60)}
-    assert Chunks.of(700_000, connections | {("a run", None): 400_000}, room_mb=ROOM_MB).deal
-    assert not Chunks.of(700_000, {("a run", None): 700_000}, room_mb=ROOM_MB).deal
-
-
-@pytest.mark.slow
-def test_spark_deals_connections_as_the_plan_says(spark):
-    """Both work out the same task of a run's name and a connection's, whatever is in them."""
-    names = [f"run {number}" for number in range(50)] + ["", "ß", "a" * 300]
-    chunks = Chunks(tasks=16, deal=313)
-    given_rows = [(name, f"c{place}") for place, name in enumerate(names)]
-    rows = spark.createDataFrame(given_rows, "run string, connection string")
-    found = rows.select("*", dealt(unit(), chunks).alias("task")).collect()
-    assert {row[:2]: row.task for row in found} == {
-        both: _task(_check_sum(*both), chunks.deal, chunks.tasks) for both in given_rows
-    }
-
-
-@pytest.mark.slow
-@pytest.mark.usefixtures("not_joined")
-def test_many_short_runs_are_balanced_without_a_cut(spark, tmp_path):
-    """Forty links of as many runs: none is cut, and no task has more than an eighth."""
-    busy = {"messages": 500, "policy": "one-at-a-time", "acknowledge": "auto"}
-    rows = run("credit", "rmq4.3", busy).rows
-    slim = [dataclasses.replace(row, item=None, raw=None) for row in rows]
-    made, path = tmp_path / "made.parquet", tmp_path / "many.parquet"
-    tile(made, [slim], 40 * len(slim))
-    # A scan takes a row group as a whole; here each must be small beside the rows.
-    pq.write_table(pq.read_table(made), path, row_group_size=4_096)
-    trace = open_trace(spark, path)
-    assert trace.rows > UNDEALT_ROWS
-    assert trace.chunks.deal
-    most = largest_task(spark, lambda: done(credit(chunks=trace.chunks)(trace.frame)))
-    assert 0 < most <= trace.rows / 8
+    much = {("a run", None): HELD}
+    assert Chunks.of(HELD + 300_000, connections | much, room_mb=ROOM_MB).whole
+    assert not Chunks.of(HELD + 300_000, much, room_mb=ROOM_MB).whole
 
 
 @pytest.mark.slow

@@ -34,7 +34,7 @@ def ledgers(rows):
     }
 
 
-CUT, UNCUT = Chunks(rows=5, tasks=3), Chunks(tasks=3, deal=5)
+CUT, WHOLE = Chunks(rows=5, tasks=3), Chunks(whole=True)
 
 
 LONG = pytest.mark.slow
@@ -46,7 +46,7 @@ LONG = pytest.mark.slow
         pytest.param(CUT, id="cut", marks=LONG),
         pytest.param(replace(CUT, rows=64), id="cut little", marks=LONG),
         pytest.param(replace(CUT, rows=1 << 20), id="one chunk", marks=LONG),
-        pytest.param(UNCUT, id="uncut", marks=LONG),
+        pytest.param(WHOLE, id="whole", marks=LONG),
     ],
 )
 def test_the_wire_alone_gives_the_recorded_ledgers(trace, rows, chunks):
@@ -62,7 +62,7 @@ def test_the_wire_alone_gives_the_recorded_ledgers(trace, rows, chunks):
     "chunks",
     [
         pytest.param(replace(CUT, rows=9), id="cut", marks=LONG),
-        pytest.param(UNCUT, id="uncut", marks=LONG),
+        pytest.param(WHOLE, id="whole", marks=LONG),
     ],
 )
 def test_a_plain_fold_gives_the_same_rows(trace, rows, chunks):
@@ -74,7 +74,7 @@ def test_a_plain_fold_gives_the_same_rows(trace, rows, chunks):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("chunks", [replace(CUT, rows=9), UNCUT], ids=["cut", "uncut"])
+@pytest.mark.parametrize("chunks", [replace(CUT, rows=9), WHOLE], ids=["cut", "whole"])
 def test_a_count_that_the_importer_has_found_out_is_taken(as_trace, chunks):
     """Of links that were attached before the capture, for no frame tells it."""
     captured = [row for row in capture_rows() if row.run.startswith(TWO_LINKS)]
@@ -96,7 +96,7 @@ def test_every_gap_leaves_open_what_follows_it(as_trace):
         peer = {"from_peer": ("client", "broker")[number % 2]}
         rows[at] = replace(rows[at], event="gap", protocol="internal", frame=None, details=peer)
     assert sum(row.event == "gap" for row in rows) > 10
-    answer = credit(UNCUT)(as_trace(rows)).collect()
+    answer = credit(WHOLE)(as_trace(rows)).collect()
     folded = credit_rows(rows)
     assert {row.known for row in folded} == {True, False}
     assert sorted(map(tuple, answer), key=_place) == sorted(map(tuple, folded), key=_place)

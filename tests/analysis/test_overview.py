@@ -31,7 +31,7 @@ def trace(as_trace, rows):
 @pytest.fixture(scope="module")
 def table(trace):
     """The table of stalls, worked out once."""
-    return stalls(chunks=Chunks(whole=True))(trace).cache()
+    return stalls(chunks=Chunks(tasks=3, whole=True))(trace).cache()
 
 
 @pytest.fixture(scope="module")

@@ -16,7 +16,6 @@ CUT = Chunks(rows=60, tasks=3)
 CONNECTED = ("violations", "throughput", "latency", "credit", "prefetch")
 """Asked through Spark Connect, cut into chunks (`test_connect`)."""
 WHOLE = Chunks(whole=True)
-UNCUT = Chunks(tasks=3, deal=5)
 
 
 @pytest.fixture(scope="module")
@@ -51,12 +50,11 @@ def same(answer, folded):
 
 
 ASKED = [
-    ("windows", UNCUT),
     ("grants", CUT),
     ("windows", CUT),
     ("violations", WHOLE),
     ("windows", WHOLE),
-    ("throughput", UNCUT),
+    ("throughput", WHOLE),
 ]
 
 

@@ -99,8 +99,7 @@ def test_of_what_was_granted_before_the_capture_no_stall_is_known():
     ("chunks", "min_us"),
     [
         pytest.param(Chunks(rows=37, tasks=3), 0, id="cut", marks=pytest.mark.slow),
-        pytest.param(Chunks(whole=True), 1_000, id="whole", marks=pytest.mark.slow),
-        pytest.param(Chunks(tasks=3, deal=5), 0, id="uncut", marks=pytest.mark.slow),
+        pytest.param(Chunks(tasks=3, whole=True), 1_000, id="whole", marks=pytest.mark.slow),
     ],
 )
 def test_a_plain_fold_finds_the_same_stalls(as_trace, rows, chunks, min_us):

@@ -181,8 +181,6 @@ def watched(trace: DataFrame, chunks: Chunks) -> DataFrame:
         )
         .drop("count", "left", *scanned("word"), *(f"s_{name}" for name in (*_WORD, "word")))
     )
-    if chunks.deal:
-        read = checkpointed(read)  # two things are asked of it
     shut = F.struct("closed", F.col("word").isNotNull())
     was = F.lag(shut).over(alone("skey", chunks))
     return read.withColumn("is_edge", was.isNull() | (shut != was))
@@ -295,7 +293,7 @@ def _with_counters(read: DataFrame) -> DataFrame:
 def session_edges(seen: DataFrame, chunks: Chunks) -> DataFrame:
     """The rows of `watched` at which a window closes or opens, for all links but the row's own."""
     changed = F.col("is_edge")
-    if chunks.uncut:  # before the first row it was open
+    if chunks.whole:  # before the first row it was open
         changed = changed & (F.col("closed") | F.col("word").isNotNull() | F.col("earlier"))
         seen = seen.withColumn("earlier", F.lag("seq").over(alone("skey", chunks)).isNotNull())
     return seen.where(changed).select(

@@ -29,7 +29,7 @@ _KEPT: ContextVar[list[DataFrame] | None] = ContextVar("kept", default=None)
 
 def alone(key: str, chunks: Chunks, order: Sequence[str] = ("seq",)) -> WindowSpec:
     """The rows of a key in their order, as far as one task has them."""
-    cell = [key] if chunks.whole else [key, DEAL] if chunks.deal else [key, CHUNK, DEAL]
+    cell = [key] if chunks.whole else [key, CHUNK, DEAL]
     return Window.partitionBy(*cell).orderBy(*order)
 
 
@@ -93,7 +93,7 @@ def segmented_scan(
     }
     if peak:
         found["peak"] = F.greatest(F.max("n").over(upto), zero)
-    if chunks.uncut:
+    if chunks.whole:
         local = _with(local, found)
     elif sums or marks:
         found["is_last"] = F.lead("seq").over(window).isNull()

@@ -241,7 +241,7 @@ def _grouped(held: DataFrame, chunks: Chunks, prompt_us: int) -> DataFrame:
     rows = rows.withColumn("closing", F.col("number") < F.col("hold")).drop("hold")
     rows = rows.withColumnRenamed("number", "hold")
     # Dealt by hand: Spark would put what looks small to it into one task.
-    rows = rows.repartition(4 if chunks.whole else chunks.tasks, *_HOLD)
+    rows = rows.repartition(chunks.tasks, *_HOLD)
     group = Window.partitionBy(*_HOLD)
     free, was_free = F.col("brake").isNull(), F.col("before").isNull()
     after = F.col("closing") | (free & was_free)

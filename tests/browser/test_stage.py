@@ -1503,10 +1503,12 @@ const scene = document.getElementById("scene").textContent;
 const packed = async (text) => new DataView(await new Response(new Blob([text]).stream().pipeThrough(new CompressionStream("gzip"))).arrayBuffer());
 const heard = {}, traits = { scene: await packed(scene), cursor: 29, branch: 0 };
 globalThis.sent = []; globalThis.traits = traits; globalThis.packed = packed;
-globalThis.tell = (name, ...what) => heard[name]?.(...what);
-globalThis.close = stage_default.render({ el: document.getElementById("here"), model: {
+globalThis.tell = (name, ...what) => Promise.all([...(heard[name] ?? [])].map((act) => act(...what)));
+const widget = stage_default(), model = {
   get: (name) => traits[name], set: (name, value) => { if (traits[name] !== value) { traits[name] = value; tell(`change:${name}`); } }, save_changes: () => { document.body.dataset.saved = `${traits.branch} ${traits.cursor}`; },
-  send: (message) => sent.push(message), on: (name, act) => { heard[name] = act; }, off: (name) => { delete heard[name]; } } });
+  send: (message) => sent.push(message), on: (name, act) => (heard[name] ??= new Set()).add(act), off: (name, act) => heard[name].delete(act) };
+globalThis.view = (id) => widget.render({ el: document.getElementById(id), model });
+globalThis.close = view("here");
 """  # noqa: E501
 
 
@@ -1530,6 +1532,49 @@ def test_the_widget_unpacks_its_scene_and_keeps_the_cursor_both_ways(opened):
     assert sentence(page) == "The learner has done it."
     page.evaluate("close()")
     assert page.locator(".wst").count() == 0
+
+
+ANOTHER = """() => {
+    const place = document.createElement("div");
+    place.id = "there";
+    document.body.append(place);
+    view("there");
+}"""
+
+
+def test_light_or_dark_is_chosen_for_all_stages_of_a_page(opened):
+    page = opened("credit", ends=WIDGET, color_scheme="light")
+    page.evaluate(ANOTHER)
+    page.locator("#there").get_by_role("button", name="light or dark").click()
+    page.wait_for_selector("#here .wst[data-theme=dark]")
+    page.wait_for_selector("#there .wst[data-theme=dark]")
+
+
+def test_a_view_that_is_opened_later_has_the_branches_of_the_others(opened):
+    """A desk that is shown twice, *Create New View for Output*: it goes where the first one is."""
+    scene = scene_of("credit")
+    page = opened("credit", ends=WIDGET, reduced_motion="reduce")
+    page.evaluate(
+        "async (reply) => tell('msg:custom', { gzip: true }, [await packed(reply)])",
+        json.dumps({"type": "branch", "branch": branch_of(scene)}),
+    )
+    page.wait_for_selector("body[data-saved^='1 ']")
+    page.evaluate(ANOTHER)
+    later = page.locator("#there .wst")
+    assert later.locator(".wst-sentence").inner_text() == "The learner has done it."
+    page.locator("#here .wst").focus()
+    page.keyboard.press("Home")
+    words = page.locator("#here .wst-sentence").inner_text()
+    later.locator(".wst-sentence").get_by_text(words, exact=True).wait_for()
+    page.locator("#here").get_by_role("button", name="publish", exact=True).click()
+    page.evaluate("() => tell('msg:custom', { type: 'illegal', act: 'publish', why: 'Not now.' })")
+    assert page.locator("#here .wst-note").inner_text() == "Not now."
+    assert page.locator("#there .wst-note").count() == 0  # who asked is told
+    later.focus()
+    page.keyboard.press("b")
+    page.wait_for_selector("body[data-saved^='0 ']")
+    for name in ("#here", "#there"):
+        assert page.locator(f"{name} [data-branch='0'][aria-pressed='true']").count() == 1
 
 
 def test_a_place_reaches_the_kernel_before_the_act_that_is_made_there(timed):

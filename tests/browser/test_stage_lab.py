@@ -109,3 +109,18 @@ def test_an_act_on_the_picture_is_a_branch_in_the_kernel(lab_page):
 
     until(lambda: "branch 1 ['publish(count=1)']" in told())
     lab_page.assert_quiet()
+
+
+def test_a_second_view_of_a_stage_is_where_the_first_one_is(lab_page):
+    """A cell that shows the same one again does not take the other back to its first branch."""
+    path = lab_page.root / "notebooks" / "again.ipynb"
+    path.write_text(notebook(RUN, "view"), encoding="utf-8")
+    lab_page.open("again.ipynb")
+    lab_page.run_all()
+    shown = "[data-branch='1'][aria-pressed=true]"
+    lab_page.show_cell("cell-0").locator(".wst [data-act=publish]").first.click()
+    lab_page.show_cell("cell-0").locator(shown).wait_for(state="attached")
+    lab_page.run_cells("cell-1")
+    lab_page.show_cell("cell-1").locator(shown).wait_for(state="attached")
+    assert lab_page.show_cell("cell-0").locator(shown).count() == 1
+    lab_page.assert_quiet()

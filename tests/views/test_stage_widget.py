@@ -418,6 +418,32 @@ def test_after_every_act_the_page_has_the_state_that_the_kernel_has(name):
     assert tried
 
 
+@pytest.mark.parametrize(
+    ("scenario", "mark", "first", "value"),
+    [
+        ("quorum", "slow_disk:n2", 5, 20),  # ms; its parameter is fsync_us
+        ("emergency_brake", "set_others", 12_000, 500),
+        ("publishers", "set_max_link_credit", 100, 7),
+        ("qpid", "set_watermarks:q1", 7, 4),
+        ("prefetch", "set_prefetch", 0, 3),
+        ("publishers", "publish:q1", 1, 1),  # it sets nothing
+    ],
+)
+def test_a_knob_that_no_counter_tells_of_stands_where_it_was_set_last(scenario, mark, first, value):
+    """At first by the run's parameters; the mark of another disk stays where it is."""
+    desk = StageWidget(run(scenario))
+    *_, before = resolved(json.loads(gzip.decompress(desk.scene)))
+    said = {"act": mark, "value": value, "t": 0, "branch": 0, "step": desk.cursor}
+    assert desk.reply(said)["type"] == "branch"
+    *_, after = resolved(desk._doc(), 1)
+    moved = {}
+    for name, node in after["nodes"].items():
+        for one, now in node.get("knobs", {}).items():
+            moved[one] = before["nodes"][name]["knobs"][one], now
+    assert moved.pop(mark) == (first, value)
+    assert all(was == now for was, now in moved.values())
+
+
 @pytest.mark.parametrize("preset", ["rmq2.0", "rmq1.8", "rmq1.5", "blog2008"])
 def test_where_processes_count_no_credit_none_is_drawn(preset):
     """Before RabbitMQ 2.8; such a preset can be chosen in the form of a stage."""

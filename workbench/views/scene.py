@@ -251,6 +251,8 @@ class Strip:
         for row in walk:
             picture.take(row)
             self._switch(row)
+            if self.deeds is not None:
+                self.deeds.take(row)
             if row.is_death:
                 dead.add(row.vantage)
             begun = len(self.frames)

@@ -20,7 +20,7 @@ from workbench.scenarios.declare import ActionSpec, Kind, Parameter, ParameterEr
 from workbench.scenarios.run import Run
 from workbench.trace.fold import Scope
 from workbench.trace.gates import SENDER_OF
-from workbench.trace.schema import BROKER, CLIENT
+from workbench.trace.schema import BROKER, CLIENT, Row
 from workbench.trace.words import visible
 
 from .scene_link import LinkLine, LinkPicture, WindowLine, say
@@ -144,6 +144,7 @@ class Deeds:
         self._specs = {spec.name: spec for spec in run.scenario.actions}
         self._names = self._existing()
         self.items: dict[str, Deed] = {}
+        self._set: dict[str, int] = {}  # by mark, what an act that sets an amount has set
         for spec in run.scenario.actions:
             if acts is not None and spec.name not in acts:
                 continue
@@ -196,14 +197,27 @@ class Deeds:
             found[deed.id] = why
         return found
 
+    def take(self, row: Row) -> None:
+        """Take note of the amount that an act has set."""
+        if row.event != "action" or not _sets(str(row.kind)):
+            return
+        for deed in self.items.values():
+            if (
+                deed.spec.name == row.kind
+                and deed.amount in row.extra
+                and all(row.extra.get(name) in (one, "all") for name, one in deed.given.items())
+            ):
+                self._set[deed.id] = _shown(deed.amount, int(row.extra[deed.amount]))
+
     def knobs(self) -> dict[str, dict[str, int]]:
-        """By node, where its knobs stand."""
+        """By node, where its knobs stand: by a counter, else by what was set last."""
         found: dict[str, dict[str, int]] = {}
         for deed in self.items.values():
             if deed.doc["kind"] == "knob":
                 value = self.picture.knob(deed.spec.name, deed.link)
-                low = deed.doc["min"]
-                found.setdefault(deed.doc["on"], {})[deed.id] = low if value is None else value
+                if value is None:
+                    value = self._set.get(deed.id, max(0, deed.doc["min"]))
+                found.setdefault(deed.doc["on"], {})[deed.id] = value
         return found
 
     # -- inside -----------------------------------------------------------------------------
@@ -301,6 +315,9 @@ class Deeds:
             if amount.unit:
                 doc["unit"] = "ms" if amount.name in IN_MS else amount.counts
             doc |= self._aims(spec, link)
+            first = self._at_first(spec, amount)
+            if first is not None and kind == "knob":
+                self._set[doc["id"]] = first
         return Deed(
             id=doc["id"],
             spec=spec,
@@ -372,10 +389,22 @@ class Deeds:
             for row in self.picture.walk.rows
             if row.event == "action" and row.kind == spec.name and amount.name in row.extra
         ]
-        top = max([LEAST_TOP, *(2 * number for number in given if number <= MOST_TOP)])
+        first = 2 * (self._at_first(spec, amount) or 0)
+        top = max([LEAST_TOP, first, *(2 * number for number in given if number <= MOST_TOP)])
         if amount.unit == "us":
             top = _MOST_US // (1000 if amount.name in IN_MS else 1)
         return top if amount.maximum is None else min(top, amount.maximum)
+
+    def _at_first(self, spec: ActionSpec, amount: Parameter) -> int | None:
+        """Where the run's parameters put what an act sets; None if they say nothing of it."""
+        if not _sets(spec.name):
+            return None
+        about = spec.name.removeprefix("set_")
+        for name in (amount.name, about, f"{about}_{amount.name}"):
+            value = self.run.parameters.get(name)
+            if isinstance(value, int):
+                return _shown(amount.name, value)
+        return None
 
     def _aims(self, spec: ActionSpec, link: Scope | None) -> Doc:
         wanted = {"grant": LinkLine, "open_window": WindowLine}.get(spec.name)
@@ -386,6 +415,16 @@ class Deeds:
             if isinstance(line, wanted) and line.link == link and receiver:
                 return {"aims": {"line": line.id, "end": receiver}}
         return {}
+
+
+def _sets(act: str) -> bool:
+    """Whether an act sets an amount that stays; others do something so many times."""
+    return act.startswith("set_") or act in DISKS
+
+
+def _shown(amount: str, value: int) -> int:
+    """An amount as the picture shows it."""
+    return value // 1000 if amount in IN_MS else value
 
 
 PRESET = "preset"

@@ -1438,7 +1438,6 @@ function timeline(time, rows2) {
 }
 
 // stage.ts
-var chosen = null;
 var PACE = 1 / 120;
 var LEAST = 620;
 var ROW2 = 36;
@@ -1870,7 +1869,7 @@ var Stage = class {
       } else if (input.dataset.set && input.type === "number" && input.value !== "") this.turn(input.dataset.set, Number(input.value));
     });
     const themes = new MutationObserver(() => this.theme());
-    themes.observe(document.body, { attributes: true, attributeFilter: ["data-jp-theme-light", "data-vscode-theme-kind"] });
+    themes.observe(document.body, { attributes: true, attributeFilter: ["data-jp-theme-light", "data-vscode-theme-kind", "data-wst-theme"] });
     const dark = matchMedia("(prefers-color-scheme: dark)"), follow = () => this.theme(), calm = () => this.draw();
     dark.addEventListener("change", follow);
     this.calm.addEventListener("change", calm);
@@ -1896,7 +1895,7 @@ var Stage = class {
     }
   }
   theme() {
-    const { jpThemeLight: jupyter, vscodeThemeKind: code } = document.body.dataset;
+    const { jpThemeLight: jupyter, vscodeThemeKind: code, wstTheme: chosen } = document.body.dataset;
     const dark = jupyter ? jupyter === "false" : code ? code === "vscode-dark" || code === "vscode-high-contrast" : matchMedia("(prefers-color-scheme: dark)").matches;
     this.el.dataset.theme = chosen ?? this.options.theme ?? (dark ? "dark" : "light");
   }
@@ -1941,7 +1940,7 @@ var Stage = class {
         this.code = null;
       },
       theme: () => {
-        chosen = this.el.dataset.theme === "dark" ? "light" : "dark";
+        document.body.dataset.wstTheme = this.el.dataset.theme === "dark" ? "light" : "dark";
         this.theme();
       },
       fold: () => {
@@ -2262,8 +2261,8 @@ async function mount(el, scene, options = {}) {
   const data = typeof scene === "string" ? Uint8Array.from(atob(scene), (c) => c.charCodeAt(0)) : scene;
   return new Stage(el, "format" in data ? data : await unpack(data), options);
 }
-function render({ model, el }) {
-  let stage = null, opening = 0, unpacking = false, telling = false, waiting;
+function render({ model, el }, unpacked) {
+  let stage = null, opening = 0, unpacking = false, telling = false, asked = false, waiting;
   const step = () => Number(model.get("cursor") ?? 0), branch = () => Number(model.get("branch") ?? 0);
   const tell = (to, of) => {
     if (unpacking || step() === to && branch() === of) return;
@@ -2281,6 +2280,7 @@ function render({ model, el }) {
   const send = (message) => {
     if (waiting !== void 0) save();
     dispatchEvent(new Event("workbench-press"));
+    asked = true;
     try {
       model.send(message);
     } catch {
@@ -2293,7 +2293,7 @@ function render({ model, el }) {
     let scene;
     unpacking = true;
     try {
-      scene = await unpack(data);
+      scene = await unpacked(data);
     } finally {
       if (turn === opening) unpacking = false;
     }
@@ -2317,7 +2317,8 @@ function render({ model, el }) {
   };
   const heard = async (content, buffers) => {
     const reply = "gzip" in content ? await unpack(buffers[0]) : content;
-    stage?.reply(reply);
+    if (asked || reply.type === "branch") stage?.reply(reply);
+    asked = false;
   };
   model.on("change:scene", open);
   model.on("change:cursor", move);
@@ -2336,7 +2337,17 @@ function render({ model, el }) {
     stage?.destroy();
   };
 }
-var stage_default = { render };
+var stage_default = () => {
+  let packed = null, scene;
+  const unpacked = (gzip) => {
+    if (gzip !== packed) {
+      packed = gzip;
+      scene = unpack(gzip);
+    }
+    return scene;
+  };
+  return { render: (view) => render(view, unpacked) };
+};
 export {
   Stage,
   stage_default as default,

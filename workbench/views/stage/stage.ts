@@ -26,8 +26,6 @@ export interface Options {
 
 type Drag = { kind: "time"; left: number } | { kind: "knob"; act: Act; value: number; x: number; y: number; cell: number; down: boolean };
 
-/** The theme that a learner has chosen holds for every stage of the page. */
-let chosen: "light" | "dark" | null = null;
 const PACE = 1 / 120;
 const LEAST = 620;
 /** Height of a row of acts, px. */
@@ -410,7 +408,7 @@ export class Stage {
       else if (input.dataset.set && input.type === "number" && input.value !== "") this.turn(input.dataset.set, Number(input.value));
     });
     const themes = new MutationObserver(() => this.theme());
-    themes.observe(document.body, { attributes: true, attributeFilter: ["data-jp-theme-light", "data-vscode-theme-kind"] });
+    themes.observe(document.body, { attributes: true, attributeFilter: ["data-jp-theme-light", "data-vscode-theme-kind", "data-wst-theme"] });
     const dark = matchMedia("(prefers-color-scheme: dark)"), follow = () => this.theme(), calm = () => this.draw();
     dark.addEventListener("change", follow);
     this.calm.addEventListener("change", calm);
@@ -433,7 +431,8 @@ export class Stage {
 
   private theme(): void {
     // JupyterLab and VS Code name the theme of their page; elsewhere the system's is right.
-    const { jpThemeLight: jupyter, vscodeThemeKind: code } = document.body.dataset;
+    // What a learner has chosen on one stage holds for all: each widget loads this module for itself, so the page has it.
+    const { jpThemeLight: jupyter, vscodeThemeKind: code, wstTheme: chosen } = document.body.dataset;
     const dark = jupyter ? jupyter === "false" : code ? code === "vscode-dark" || code === "vscode-high-contrast" : matchMedia("(prefers-color-scheme: dark)").matches;
     this.el.dataset.theme = chosen ?? this.options.theme ?? (dark ? "dark" : "light");
   }
@@ -466,7 +465,7 @@ export class Stage {
       back: () => this.next(-1), on: () => this.next(1), mark: () => this.nextMark(), play: () => this.play(),
       tab: () => { this.tab = this.tab === Number(arg) ? null : Number(arg); this.told = ""; },
       help: () => { this.helps = !this.helps; this.code = null; },
-      theme: () => { chosen = this.el.dataset.theme === "dark" ? "light" : "dark"; this.theme(); },
+      theme: () => { document.body.dataset.wstTheme = this.el.dataset.theme === "dark" ? "light" : "dark"; this.theme(); },
       fold: () => { this.folded = !this.folded; if (this.folded && this.i < this.first) this.set(this.first); },
       branch: () => this.show(Number(arg)), step: () => { this.playing = false; this.set(Number(arg)); }, who: () => { this.who = arg; this.told = ""; },
       pick: () => { this.picked = question?.options.find((one) => String(one) === arg) ?? arg; }, commit: () => this.commit(), skip: () => this.commit(true),
@@ -711,9 +710,9 @@ interface Model {
   off(name: string, act: (...args: never[]) => void): void;
 }
 
-/** anywidget's entry. */
-function render({ model, el }: { model: Model; el: Element }): () => void {
-  let stage: Stage | null = null, opening = 0, unpacking = false, telling = false, waiting: ReturnType<typeof setTimeout> | undefined;
+/** One view of a widget. Its scene it gets from `unpacked`, as do the others. */
+function render({ model, el }: { model: Model; el: Element }, unpacked: (gzip: BufferSource) => Promise<Scene>): () => void {
+  let stage: Stage | null = null, opening = 0, unpacking = false, telling = false, asked = false, waiting: ReturnType<typeof setTimeout> | undefined;
   const step = () => Number(model.get("cursor") ?? 0), branch = () => Number(model.get("branch") ?? 0);
   const tell = (to: number, of: number) => {
     // What is on its way from the kernel comes with its own place.
@@ -731,6 +730,7 @@ function render({ model, el }: { model: Model; el: Element }): () => void {
     // goes ahead, too (`controls.js`).
     if (waiting !== undefined) save();
     dispatchEvent(new Event("workbench-press"));
+    asked = true;
     // After a restart of the kernel nobody is at the other end, and nothing will come.
     try { model.send(message); } catch { stage?.unanswered(); }
   };
@@ -739,7 +739,7 @@ function render({ model, el }: { model: Model; el: Element }): () => void {
     if (!data || !data.byteLength) return;
     let scene: Scene;
     unpacking = true;
-    try { scene = await unpack<Scene>(data as BufferSource); } finally { if (turn === opening) unpacking = false; }
+    try { scene = await unpacked(data as BufferSource); } finally { if (turn === opening) unpacking = false; }
     if (turn !== opening) return;
     if (stage) { stage.load(scene, step(), branch()); note(); return; }
     stage = new Stage(el, scene, { step: step(), branch: branch(), send, onStep: tell });
@@ -754,7 +754,9 @@ function render({ model, el }: { model: Model; el: Element }): () => void {
   };
   const heard = async (content: Reply | { gzip: true }, buffers: BufferSource[]) => {
     const reply = "gzip" in content ? await unpack<Reply>(buffers[0]) : content;
-    stage?.reply(reply);
+    // A new branch is shown by every view; a refusal or a code is for the one that asked.
+    if (asked || reply.type === "branch") stage?.reply(reply);
+    asked = false;
   };
   model.on("change:scene", open);
   model.on("change:cursor", move);
@@ -774,4 +776,12 @@ function render({ model, el }: { model: Model; el: Element }): () => void {
   };
 }
 
-export default { render };
+/** anywidget's entry, asked once for each widget: its views share one scene, which has every branch that was told since. */
+export default () => {
+  let packed: BufferSource | null = null, scene: Promise<Scene>;
+  const unpacked = (gzip: BufferSource) => {
+    if (gzip !== packed) { packed = gzip; scene = unpack<Scene>(gzip); }
+    return scene;
+  };
+  return { render: (view: { model: Model; el: Element }) => render(view, unpacked) };
+};

@@ -146,7 +146,8 @@ def test_the_widget_commits_and_then_compares():
 
 def test_compare_waits_until_the_step_was_looked_at():
     """It says which step; with another run's picture, or a step before it, nothing is compared."""
-    played = run("credit").act(26, "grant", link_credit=3)
+    # A run of its own: no other test has looked at it.
+    played = run("credit", parameters={"latency_us": 1_001}).act(26, "grant", link_credit=3)
     deciding = played.rows[30]
     told = Solution(answer=7, reason="Seven came.", seen=deciding)
     shown, log = view(solve=lambda: told)

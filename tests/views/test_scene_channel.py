@@ -174,6 +174,30 @@ def test_a_slice_knows_what_an_alarm_holds_that_was_told_before_it():
         assert begun["nodes"]["client:c1"]["blocked"] == held
 
 
+def test_a_client_that_its_socket_holds_is_blocked_by_tcp_and_its_frames_stand():
+    """No frame tells of it before connection.blocked; a slice knows it, too."""
+    played = run("emergency_brake", "rmq2.0", {"messages": 30})
+    rows, doc = played.rows, scene(played)
+    states = list(resolved(doc))
+    told = [row.seq for row in rows if row.kind == "tcp" and row.vantage == "client:app"]
+    full, free = told[:2]
+    pills = [state["nodes"]["client:app"]["blocked"] for state in states[full - 1 : free + 1]]
+    assert pills == [None, *["blocked: TCP takes no more"] * (free - full), None]
+    assert "TCP takes no more octets" in doc["branches"][0]["steps"][full]["in_words"]
+    cut = scene(cut_rows(rows, full + 5, first=full + 3, end=free - 1))
+    assert {one["nodes"]["client:app"]["blocked"] for one in resolved(cut)} == {pills[1]}
+
+    latency = played.parameters["latency_us"] / 1000
+    stopped, goes_on = rows[full].t_us / 1000, rows[free].t_us / 1000
+    sent = [one["path"] for one in doc["branches"][0]["frames"]]
+    waited = [path for path in sent if stopped - latency < path[0][0] <= stopped]
+    assert waited
+    for (begun, _), (came, part), (left, there), (ended, whole) in waited:
+        assert came == pytest.approx(begun + latency)
+        assert (part, there, whole) == (0.86, 0.861, 1.0)
+        assert left == pytest.approx(ended) == pytest.approx(goes_on)
+
+
 @pytest.mark.parametrize(
     ("protocol", "frames", "encode"),
     [("amqp-0-9-1", corpus, encode_item), ("amqp-0-10", every_frame, encode_item_010)],

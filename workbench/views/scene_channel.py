@@ -178,6 +178,10 @@ class ChannelPicture(LinkPicture):
         earlier = () if walk.cut is None else walk.cut.earlier.blocking
         # Connections that an alarm holds.
         self._blocked = {row.connection for row in earlier if row.kind == BLOCKED}
+        # Who cannot write to its socket, and to which connection.
+        self._full: set[tuple[str, str | None]] = set()
+        for row in earlier:
+            self._fill(row)
         self._delivered: Counter[str | None] = Counter()
         self._published: Counter[str | None] = Counter()
         self._last: dict[tuple[str | None, int | None], Doc] = {}
@@ -202,9 +206,16 @@ class ChannelPicture(LinkPicture):
             self._blocked.add(row.connection)
         if row.kind == UNBLOCKED and row.event != SENT:
             self._blocked.discard(row.connection)
+        self._fill(row)
         if row.session is not None and row.ledger:
             told = self._last.setdefault((row.connection, row.session), {})
             told[row.vantage] = told.get(row.vantage, {}) | row.ledger
+
+    def _fill(self, row: Row) -> None:
+        if row.kind == brakes.TCP and row.event == "block":
+            self._full.add((row.vantage, row.connection))
+        elif row.kind == brakes.TCP and row.event == "unblock":
+            self._full.discard((row.vantage, row.connection))
 
     def of_frame(self, flight: Flight) -> Doc | None:
         """Where a frame flies and what it does to the lines; None for one that is not shown."""
@@ -256,21 +267,21 @@ class ChannelPicture(LinkPicture):
         """A party's words."""
         wires = {wire for wire, ends in self.wires.items() if name in ends}
         state = super().node_state(name)
+        full = any(vantage == name and wire in wires for vantage, wire in self._full)
+        state["blocked"] = say("party.blocked", why=brakes.short(brakes.TCP)) if full else None
         if name != BROKER:
             from_start = self.walk.from_start
             state["facts"] = self._moved(wires) if from_start else self._unacknowledged(wires)
-            held_by_alarm = not self._blocked.isdisjoint(wires)
-            why = say("party.blocked", why=brakes.short(brakes.ALARM))
-            state["blocked"] = why if held_by_alarm else None
+            if not self._blocked.isdisjoint(wires):
+                state["blocked"] = say("party.blocked", why=brakes.short(brakes.ALARM))
         if name == BROKER and self.consumers:
             held = [line for line in self.consumers if line.held]
             words = say("party.blocked", why=brakes.short(brakes.PREFETCH))
             some = 0 < len(held) < len(self.consumers)
             which = f" ({visible(held[0].consumer.tag)})" if some else ""
-            state |= {
-                "blocked": words + which if held else None,
-                "going": None if held else say("going.may-deliver"),
-            }
+            if held:
+                state["blocked"] = words + which
+            state["going"] = None if state["blocked"] else say("going.may-deliver")
         return state
 
     def _moved(self, wires: set[str]) -> list[str]:
@@ -323,5 +334,11 @@ class ChannelPicture(LinkPicture):
             say("channel-words.blocked", connection=wire, why=why)
             for wire in self.wires
             if wire in self._blocked
+        ]
+        why = brakes.words(brakes.TCP)
+        parts += [
+            say("channel-words.blocked", connection=wire, why=why)
+            for wire in self.wires
+            if any(wire == full for _, full in self._full)
         ]
         return " ".join([*parts, self.on_wire])

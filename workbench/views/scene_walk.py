@@ -134,6 +134,7 @@ def flights(
     """
     found = dict(before)
     usual: dict[tuple[str | None, str | None], float] = {}
+    readers = _Readers()
     for place, (row, t) in enumerate(zip(rows, times, strict=True)):
         number = row.frame_id
         if row.event == OBSERVED and number is not None:
@@ -143,13 +144,14 @@ def flights(
             found[number] = Flight(row=row, path=path, begun=place, ended=place)
         elif row.event == SENT and number is not None:
             found[number] = Flight(row=row, path=[(t, 0.0)], begun=place)
+        readers.take(row, t)
         held = gates.apply(row)
         for frame_id, holds in held:
             if frame_id in found:
                 _gate(found[frame_id], t, usual, gate, holds=holds)
         if row.event == RECEIVED and number in found:
             flight = found[number]
-            if len(flight.path) == 1:
+            if len(flight.path) == 1 and not readers.kept(flight, t, usual):
                 usual[_way(flight.row)] = t - flight.path[0][0]
             flight.path.append((t, 1.0))
             flight.ended = place
@@ -158,6 +160,8 @@ def flights(
     end = times[-1] if times else 0.0
     for flight in found.values():
         if flight.ended is None and not flight.lost:
+            if len(flight.path) == 1:
+                readers.kept(flight, end, usual)
             last = flight.path[-1]
             part = last[1] if len(flight.path) > 1 else _part(flight, end, usual)
             # Two points with one part are a frame that is held.
@@ -165,6 +169,42 @@ def flights(
             if held or (end > last[0] and part > last[1]):
                 flight.path.append((end, part))
     return list(found.values())
+
+
+class _Readers:
+    """Readers of AMQP 0-9-1 that are blocked: what a client sends stands in its socket."""
+
+    def __init__(self) -> None:
+        self._blocked: set[tuple[str | None, str | None]] = set()
+        self._until: dict[str | None, float] = {}
+
+    def take(self, row: Row, t: float) -> None:
+        """Take note of what blocks a reader, or no longer does."""
+        if not row.vantage.startswith("reader:") or row.event not in ("block", "unblock"):
+            return
+        if row.event == "block":
+            self._blocked.add((row.connection, row.kind))
+            self._until[row.connection] = inf
+        else:
+            self._blocked.discard((row.connection, row.kind))
+            if all(connection != row.connection for connection, _ in self._blocked):
+                self._until[row.connection] = t
+
+    def kept(
+        self, flight: Flight, t: float, usual: Mapping[tuple[str | None, str | None], float]
+    ) -> bool:
+        """Whether a frame has waited for a reader up to `t`; then it is drawn in the socket."""
+        began, takes = flight.path[0][0], usual.get(_way(flight.row), 0.0)
+        came = began + takes
+        if (
+            flight.row.from_peer != CLIENT
+            or not began < came < t - _MICROSECOND
+            or self._until.get(flight.row.connection, -inf) < came
+        ):
+            return False
+        # Two points with one part would be a frame that a hand holds.
+        flight.path += [(came, WAITS_AT), (t - _INSIDE_MS / 2, WAITS_AT + 0.001)]
+        return True
 
 
 def flying_before(

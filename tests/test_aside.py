@@ -31,7 +31,7 @@ def place(tmp_path, monkeypatch):
 
 @pytest.fixture
 def another(place, repo):
-    """A program that has two of them, made a while ago, and ends when it is told to."""
+    """A program that has two of them, made a moment ago, and ends when it is told to."""
     process = subprocess.Popen(
         [sys.executable, "-c", PROGRAM], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
         env=os.environ | {"TMPDIR": str(place), "PYTHONPATH": str(repo)},
@@ -39,7 +39,7 @@ def another(place, repo):
     with process:
         assert process.stdout.readline() == "made\n"
         for folder in place.iterdir():
-            os.utime(folder, (0, time.time() - 3_600))
+            os.utime(folder, (0, time.time() - 2))
         yield process
         process.kill()
 

@@ -19,8 +19,8 @@ from pathlib import Path
 __all__ = ["aside", "aside_until_exit", "held", "sweep"]
 
 _PREFIX = "workbench-aside-"
-_YOUNG_S = 60.0
-"""What is younger may have been made and not be held yet."""
+_YOUNG_S = 1.0
+"""What is younger may have been made and not be held yet; whoever is killed is soon begun again."""
 
 
 @contextmanager

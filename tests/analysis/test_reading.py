@@ -87,8 +87,8 @@ def test_what_may_be_null_may_be_missing_and_what_is_not_known_is_passed_over(sp
     assert open_trace(spark, folder.as_uri()).rows == len(wanted)
 
 
-NEEDED = pytest.mark.parametrize("name", ["from_peer", "frame_id"])
-"""Its author, and the number by which the two rows of a frame are known to be of one."""
+NEEDED = pytest.mark.parametrize("name", ["from_peer", "frame_id", "connection"])
+"""Its author, the number by which the two rows of a frame are known to be of one, and its wire."""
 
 
 @NEEDED

@@ -1507,6 +1507,7 @@ globalThis.tell = (name, ...what) => Promise.all([...(heard[name] ?? [])].map((a
 const widget = stage_default(), model = {
   get: (name) => traits[name], set: (name, value) => { if (traits[name] !== value) { traits[name] = value; tell(`change:${name}`); } }, save_changes: () => { document.body.dataset.saved = `${traits.branch} ${traits.cursor}`; },
   send: (message) => sent.push(message), on: (name, act) => (heard[name] ??= new Set()).add(act), off: (name, act) => heard[name].delete(act) };
+widget.initialize({ model });
 globalThis.view = (id) => widget.render({ el: document.getElementById(id), model });
 globalThis.close = view("here");
 """  # noqa: E501
@@ -1566,15 +1567,43 @@ def test_a_view_that_is_opened_later_has_the_branches_of_the_others(opened):
     page.keyboard.press("Home")
     words = page.locator("#here .wst-sentence").inner_text()
     later.locator(".wst-sentence").get_by_text(words, exact=True).wait_for()
-    page.locator("#here").get_by_role("button", name="publish", exact=True).click()
-    page.evaluate("() => tell('msg:custom', { type: 'illegal', act: 'publish', why: 'Not now.' })")
-    assert page.locator("#here .wst-note").inner_text() == "Not now."
-    assert page.locator("#there .wst-note").count() == 0  # who asked is told
     later.focus()
     page.keyboard.press("b")
     page.wait_for_selector("body[data-saved^='0 ']")
     for name in ("#here", "#there"):
         assert page.locator(f"{name} [data-branch='0'][aria-pressed='true']").count() == 1
+
+
+def test_who_asked_is_told_however_many_answers_come(opened):
+    """Of two acts that were made before the first answer each is answered, in its own view."""
+    page = opened("credit", ends=WIDGET, reduced_motion="reduce")
+    page.evaluate(ANOTHER)
+    for place in ("here", "there", "here"):
+        page.locator(f"#{place}").get_by_role("button", name="publish", exact=True).click()
+        page.locator(f"#{place} .wst").focus()
+        page.keyboard.press("ArrowLeft")  # another place: not the same act twice
+    asked = [one["view"] for one in sent(page)]
+    assert asked == [asked[0], asked[1], asked[0]] != [asked[0]] * 3
+    for view, why in zip(asked, ("First.", "Second.", "Third."), strict=True):
+        told = {"type": "illegal", "act": "publish", "why": why, "view": view}
+        page.evaluate("(told) => tell('msg:custom', told)", told)
+        place = "here" if view == asked[0] else "there"
+        assert page.locator(f"#{place} .wst-note").inner_text() == why
+    assert page.locator("#there .wst-note").inner_text() == "Second."
+
+
+def test_a_view_that_is_opened_while_a_branch_comes_has_it(opened):
+    scene = scene_of("credit")
+    page = opened("credit", ends=WIDGET, reduced_motion="reduce")
+    page.evaluate(
+        "async (reply) => { const buffers = [await packed(reply)];"
+        " const told = tell('msg:custom', { gzip: true }, buffers);"
+        f" ({ANOTHER})(); await told; }}",
+        json.dumps({"type": "branch", "branch": branch_of(scene)}),
+    )
+    page.wait_for_selector("body[data-saved^='1 ']")
+    later = page.locator("#there .wst-sentence")
+    later.get_by_text("The learner has done it.", exact=True).wait_for()
 
 
 def test_a_place_reaches_the_kernel_before_the_act_that_is_made_there(timed):

@@ -124,3 +124,20 @@ def test_a_second_view_of_a_stage_is_where_the_first_one_is(lab_page):
     lab_page.show_cell("cell-1").locator(shown).wait_for(state="attached")
     assert lab_page.show_cell("cell-0").locator(shown).count() == 1
     lab_page.assert_quiet()
+
+
+def test_a_chart_above_a_stage_leaves_its_view_when_a_branch_brings_another(lab_page):
+    """What is open there stays, it goes on playing, and the next key is still the stage's."""
+    path = lab_page.root / "notebooks" / "charted.ipynb"
+    desk = "from workbench import run, stage\nstage(run('credit'), chart=True)"
+    path.write_text(notebook(desk), encoding="utf-8")
+    lab_page.open("charted.ipynb")
+    lab_page.run_all()
+    stage = lab_page.show_cell("cell-0").locator(".wst")
+    stage.wait_for()
+    view = stage.element_handle()
+    stage.locator("[data-act=publish]").first.click()
+    stage.locator("[data-branch='1'][aria-pressed=true]").wait_for(state="attached")
+    lab_page.wait_idle()
+    assert view.evaluate("one => one.isConnected && one.contains(document.activeElement)")
+    lab_page.assert_quiet()

@@ -442,6 +442,9 @@ def test_what_is_too_large_is_left_to_analyze(capture, monkeypatch, tmp_path, ca
     monkeypatch.chdir(tmp_path)
     for command in (first, then):
         assert main(shlex.split(command)[1:]) == 0
+    capsys.readouterr()
+    assert main(["look", "large.parquet"]) == 1  # a trace needs no import
+    assert capsys.readouterr().err.endswith("; workbench analyze large.parquet summary\n")
 
 
 def test_a_capture_may_be_larger_than_what_a_connection_may_be(repo, monkeypatch):

@@ -178,6 +178,15 @@ def test_what_a_consumer_has_is_told_frame_by_frame():
     assert all(row["full"] is (row["unacknowledged"] == 3) for row in found[1:])
 
 
+def test_without_a_prefetch_nobody_is_full_whatever_is_out():
+    """A limit of 0 is none; of another it must be known how many deliveries there are."""
+    rows = captured("q1_amqp091_prefetch_and_ack")
+    (told, *_) = [row for row in rows if row.consumer and row.kind == "basic.deliver"]
+    for limit, full_ in ((0, False), (3, None)):
+        ledger = {"prefetch_count": limit}
+        assert prefetch([dataclasses.replace(told, ledger=ledger)])[0]["full"] is full_
+
+
 @pytest.mark.parametrize(
     "name", ["q1_amqp091_prefetch_and_ack", "k1_amqp091_client_pika", "overload"]
 )

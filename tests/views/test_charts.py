@@ -179,7 +179,10 @@ def test_a_chart_above_a_stage_follows_step_and_branch():
     assert reply["type"] == "branch"
     desk.stage.branch = 1
     assert desk.chart is not first
-    assert desk.children == (desk.chart.picture, desk.stage, desk.chart.twin)
+    above, stage, below = desk.children
+    assert stage is desk.stage
+    assert above.children == (desk.chart.picture,)
+    assert below.children == (desk.chart.twin,)
     assert desk.run is desk.stage.run
     desk.stage.cursor = len(desk.run.rows) - 1
     cursor = desk.chart.figure.select_one({"name": "cursor"})

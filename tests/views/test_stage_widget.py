@@ -209,10 +209,11 @@ def test_a_branch_is_sent_gzipped_and_a_refusal_plainly(racing):
     sent: list[Any] = []
     racing.send = lambda content, buffers=None: sent.append((content, buffers))
     message = {"act": "send_flow", "value": None, "t": 0, "branch": 0, "step": racing.cursor}
-    racing._answer(message)
-    racing._answer(message | {"act": "send_other"})
+    racing._answer(message | {"view": "v1"})
+    racing._answer(message | {"act": "send_other", "view": "v2"})
     (content, buffers), (refused, _) = sent
-    assert content == {"gzip": True}
+    assert refused["view"] == "v2"
+    assert content == {"gzip": True, "view": "v1"}
     assert json.loads(gzip.decompress(buffers[0]))["branch"]["id"] == 1
     assert refused["type"] == "illegal"
     assert racing.branch == 1
@@ -427,6 +428,8 @@ def test_after_every_act_the_page_has_the_state_that_the_kernel_has(name):
         ("qpid", "set_watermarks:q1", 7, 4),
         ("prefetch", "set_prefetch", 0, 3),
         ("publishers", "publish:q1", 1, 1),  # it sets nothing
+        ("publishers", "slow:q1", 50, 700),  # on a disk, which is no party
+        ("two_targets", "slow_disk", 5, 0.5),
     ],
 )
 def test_a_knob_that_no_counter_tells_of_stands_where_it_was_set_last(scenario, mark, first, value):

@@ -191,10 +191,12 @@ def _seen(place: Path, trace: Path, report: CaptureReport | None, progress: Prog
     name, most = max(there.sizes.items(), key=lambda pair: pair[1])
     if most > PLAIN_ROWS:
         what = "what concerns no connection" if name is None else f"connection {name}"
+        typed, first = as_typed(str(place)), ""
+        if report is not None:
+            typed, first = "large.parquet", f" workbench import {typed} -o large.parquet, and"
         raise LookError(
             f"{place.name}: {what} has more rows than can be looked at ({PLAIN_ROWS:,});"
-            f" workbench import {as_typed(str(place))} -o large.parquet, and workbench analyze"
-            " large.parquet summary"
+            f"{first} workbench analyze {typed} summary"
         )
     rows, clock = there.sizes.total(), Clock()
     progress.turn("what it cannot tell", rows, "rows")

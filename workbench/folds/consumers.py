@@ -168,7 +168,7 @@ def prefetch_row(row: Row) -> dict[str, Any]:
         "run": row.run, "connection": row.connection, "session": row.session,
         "consumer": row.consumer, "seq": row.seq, "frame_id": row.frame_id, "t_us": row.t_us,
         "prefetch_count": limit, "unacknowledged": unacked,
-        "full": None if unacked is None else is_full(limit, unacked),
+        "full": None if limit and unacked is None else is_full(limit, unacked or 0),
     }  # fmt: skip
 
 

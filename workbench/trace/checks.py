@@ -27,6 +27,7 @@ OF_FRAMES = {
     "from_peer": "a frame's row says who sent it",
     "frame_id": "a frame's row has the number by which all rows of the frame are known; in a"
     " capture its seq will do",
+    "connection": "a frame's row says on which connection it was sent",
 }
 """Columns that other rows need not have, and frames' rows must: why."""
 _ORDER = ("run", "seq", "t_us", "connection")

@@ -153,7 +153,7 @@ COLUMNS: tuple[Field, ...] = (
     Field(
         "protocol", "string", "`amqp-1.0`, `amqp-0-9-1`, `amqp-0-10` or `internal`", nullable=False
     ),
-    Field("connection", "string", "`c1`, `c2`, ... in order of opening"),
+    Field("connection", "string", "`c1`, `c2`, ... in order of opening; set on frame rows"),
     Field(
         "session",
         "int32",

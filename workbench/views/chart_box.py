@@ -27,7 +27,10 @@ class ChartedStage(Still, widgets.VBox):
         self.stage = stage
         self._rows = self._shown()
         self.chart = self._charted()
-        super().__init__(children=[self.chart.picture, stage, self.chart.twin])
+        # Boxes of their own: another chart must not take the stage's view with it.
+        self._above, self._below = widgets.VBox(), widgets.VBox()
+        self._put()
+        super().__init__(children=[self._above, stage, self._below])
         stage.observe(lambda _change: self._draw(), names=["branch", "cursor", "scene"])
         self._draw()
 
@@ -43,12 +46,16 @@ class ChartedStage(Still, widgets.VBox):
     def _charted(self) -> Chart:
         return credit_chart(self.run, self.stage.first_link, at_us=0, height=HEIGHT)
 
+    def _put(self) -> None:
+        self._above.children = [self.chart.picture]
+        self._below.children = [self.chart.twin]
+
     def _draw(self) -> None:
         """Draw the branch that is shown now, and the cursor where it stands."""
         if self._shown() is not self._rows:
             self._rows = self._shown()
             old, self.chart = self.chart, self._charted()
-            self.children = [self.chart.picture, self.stage, self.chart.twin]
+            self._put()
             old.close()
         if self._rows:
             self.chart.move(self._rows[min(self.stage.cursor, len(self._rows) - 1)].t_us)

@@ -317,9 +317,10 @@ class Strip:
     def _acts(self, state: Doc, legal: Mapping[str, str | None]) -> None:
         assert self.deeds is not None
         state["off"] = self.deeds.off(legal)
-        for node, knobs in self.deeds.knobs().items():
-            if node in state["nodes"]:
-                state["nodes"][node]["knobs"] = knobs
+        for place, knobs in self.deeds.knobs().items():
+            node = state["nodes"].get(place, state["nodes"].get(BROKER))  # it has what is no node
+            if node is not None:
+                node["knobs"] = node.get("knobs", {}) | knobs
         state["on"] = {
             deed.id: on
             for deed in self.deeds.items.values()

@@ -86,7 +86,7 @@ class Deed:
             return self.spec.name, dict(self.given)
         if self.doc["kind"] == "frame":
             return self.spec.name, {**self.given, self.amount: frame_number(value)}
-        scale = 1000 if self.amount in IN_MS else 1
+        scale = _scale(self.amount)
         amount = amount_of(self.id, value, scale)
         parameter = next(one for one in self.spec.parameters if one.name == self.amount)
         try:
@@ -144,7 +144,7 @@ class Deeds:
         self._specs = {spec.name: spec for spec in run.scenario.actions}
         self._names = self._existing()
         self.items: dict[str, Deed] = {}
-        self._set: dict[str, int] = {}  # by mark, what an act that sets an amount has set
+        self._set: dict[str, float] = {}  # by mark, what an act that sets an amount has set
         for spec in run.scenario.actions:
             if acts is not None and spec.name not in acts:
                 continue
@@ -209,12 +209,12 @@ class Deeds:
             ):
                 self._set[deed.id] = _shown(deed.amount, int(row.extra[deed.amount]))
 
-    def knobs(self) -> dict[str, dict[str, int]]:
+    def knobs(self) -> dict[str, dict[str, float]]:
         """By node, where its knobs stand: by a counter, else by what was set last."""
-        found: dict[str, dict[str, int]] = {}
+        found: dict[str, dict[str, float]] = {}
         for deed in self.items.values():
             if deed.doc["kind"] == "knob":
-                value = self.picture.knob(deed.spec.name, deed.link)
+                value: float | None = self.picture.knob(deed.spec.name, deed.link)
                 if value is None:
                     value = self._set.get(deed.id, max(0, deed.doc["min"]))
                 found.setdefault(deed.doc["on"], {})[deed.id] = value
@@ -311,7 +311,7 @@ class Deeds:
         if amount is not None and kind in ("knob", "handle"):
             doc |= {"min": amount.minimum or 0, "max": self._top(spec, amount)}
             if amount.maximum is not None:
-                doc["limit"] = amount.maximum // (1000 if amount.name in IN_MS else 1)
+                doc["limit"] = amount.maximum // _scale(amount.name)
             if amount.unit:
                 doc["unit"] = "ms" if amount.name in IN_MS else amount.counts
             doc |= self._aims(spec, link)
@@ -389,21 +389,21 @@ class Deeds:
             for row in self.picture.walk.rows
             if row.event == "action" and row.kind == spec.name and amount.name in row.extra
         ]
-        first = 2 * (self._at_first(spec, amount) or 0)
+        first = round(2 * (self._at_first(spec, amount) or 0))
         top = max([LEAST_TOP, first, *(2 * number for number in given if number <= MOST_TOP)])
         if amount.unit == "us":
-            top = _MOST_US // (1000 if amount.name in IN_MS else 1)
+            top = _MOST_US // _scale(amount.name)
         return top if amount.maximum is None else min(top, amount.maximum)
 
-    def _at_first(self, spec: ActionSpec, amount: Parameter) -> int | None:
+    def _at_first(self, spec: ActionSpec, amount: Parameter) -> float | None:
         """Where the run's parameters put what an act sets; None if they say nothing of it."""
         if not _sets(spec.name):
             return None
         about = spec.name.removeprefix("set_")
         for name in (amount.name, about, f"{about}_{amount.name}"):
-            value = self.run.parameters.get(name)
-            if isinstance(value, int):
-                return _shown(amount.name, value)
+            value = str(self.run.parameters.get(name))  # of several queues it may be a list
+            if value.isdecimal():
+                return _shown(amount.name, int(value))
         return None
 
     def _aims(self, spec: ActionSpec, link: Scope | None) -> Doc:
@@ -422,9 +422,14 @@ def _sets(act: str) -> bool:
     return act.startswith("set_") or act in DISKS
 
 
-def _shown(amount: str, value: int) -> int:
+def _shown(amount: str, value: int) -> float:
     """An amount as the picture shows it."""
-    return value // 1000 if amount in IN_MS else value
+    scale = _scale(amount)
+    return value / scale if value % scale else value // scale
+
+
+def _scale(amount: str) -> int:
+    return 1000 if amount in IN_MS else 1
 
 
 PRESET = "preset"

@@ -207,7 +207,7 @@ class PagingPicture(LinkPicture):
 
     def knob(self, act: str, link: Any) -> int | None:
         """The target stands where the queue was told."""
-        return self._ram.get("target") if act == "set_target" else None
+        return (self._ram.get("target") or 0) if act == "set_target" else None
 
     def words(self) -> str:
         """The whole state in words."""

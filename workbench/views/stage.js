@@ -731,8 +731,8 @@ function sides(nodes, links) {
   return by.length > 1 || nodes.length < 2 ? by : [nodes.slice(0, 1), nodes.slice(1)];
 }
 function link(view) {
-  const { scene, W, H } = view, grow = Math.round((H - 392) * 0.35), columns = sides(scene.nodes, scene.links ?? []), last = columns.length - 1;
-  const most = Math.max(...columns.map((list) => list.length)), w = view.small || last > 1 ? 146 : Math.round(clamp(W * 0.21, 160, 210)), high = (most > 1 ? 186 : 154) + grow, lines = scene.lines ?? [];
+  const { scene, W, H } = view, grow2 = Math.round((H - 392) * 0.35), columns = sides(scene.nodes, scene.links ?? []), last = columns.length - 1;
+  const most = Math.max(...columns.map((list) => list.length)), w = view.small || last > 1 ? 146 : Math.round(clamp(W * 0.21, 160, 210)), high = (most > 1 ? 186 : 154) + grow2, lines = scene.lines ?? [];
   const place = (list, node, x) => {
     const gap = 14, tall = (high - (list.length - 1) * gap) / list.length;
     return { x, y: EDGE - 2 + list.indexOf(node) * (tall + gap), w, h: tall };
@@ -778,9 +778,9 @@ function smallGauge(view, gauge2, x, y) {
   );
 }
 function valves(view) {
-  const { scene, state, W, H, small } = view, grow = Math.round((H - 392) * 0.35), list = scene.valves ?? [], app = scene.nodes[0], queue = scene.nodes[scene.nodes.length - 1], out = scene.links?.[0], y = 104 + grow / 2;
+  const { scene, state, W, H, small } = view, grow2 = Math.round((H - 392) * 0.35), list = scene.valves ?? [], app = scene.nodes[0], queue = scene.nodes[scene.nodes.length - 1], out = scene.links?.[0], y = 104 + grow2 / 2;
   const aw = small ? 106 : 116, qw = small ? 106 : 132, x1 = EDGE + aw, x2 = W - EDGE - qw, va = x1 + Math.max(small ? 40 : 52, Math.min(textWidth(list[0]?.name ?? "", 12, 650), 100) / 2 + 5), vb = x2 - (small ? 40 : 100), dx = list.length > 1 ? (vb - va) / (list.length - 1) : 0, VX = (i) => va + dx * i, last = VX(list.length - 1), room = Math.min(100, dx - 4), size = list.some((valve) => valve.name.split(" ").some((word) => sizeIn(word, room) === 11)) ? 11 : 12;
-  const closed = list.findIndex((valve) => state.valves?.[valve.id]?.closed), kids = [], high = 186 + grow, top = 28, back = y + 90;
+  const closed = list.findIndex((valve) => state.valves?.[valve.id]?.closed), kids = [], high = 186 + grow2, top = 28, back = y + 90;
   kids.push(P(`M${x1 - 4} ${y}H${x2 + 4}`, "tube", { key: "pipe", style: "stroke-width:22" }), P(`M${x1 - 4} ${back}H${x2 + 4}`, "tube", { key: "back", style: "stroke-width:20" }));
   if (out) {
     const cut = state.links?.[out.id]?.cut, middle = (last + x2) / 2 + 10, press = toggle(view, out.id, phrase("the-network"));
@@ -797,8 +797,8 @@ function valves(view) {
   const appState = state.nodes?.[app.id] ?? {}, queueState = state.nodes?.[queue.id] ?? {}, { knobs, buttons } = offered(view, app.id, 1, aw - 16);
   kids.push(
     nodeBox(view, app, EDGE, top, aw, high),
-    knobs.slice(0, 1).map((act) => knob(view, act, EDGE + aw / 2, top + 78 + grow / 2, 23, "sender", appState.knobs?.[act.id] ?? act.min ?? 0, aw - 8)),
-    buttons.map((act) => button(view, act, EDGE + 8, top + 124 + grow / 2, Math.min(aw - 16, buttonWidth(act.name, true)), true)),
+    knobs.slice(0, 1).map((act) => knob(view, act, EDGE + aw / 2, top + 78 + grow2 / 2, 23, "sender", appState.knobs?.[act.id] ?? act.min ?? 0, aw - 8)),
+    buttons.map((act) => button(view, act, EDGE + 8, top + 124 + grow2 / 2, Math.min(aw - 16, buttonWidth(act.name, true)), true)),
     (appState.facts ?? []).slice(0, 2).map((fact, i, all) => T(EDGE + aw / 2, top + high - 12 - (all.length - 1 - i) * 16, fit(fact, aw - 12, 12, 650), `mid s12 n ${i ? "m" : "b"}`, { key: `af${i}` }))
   );
   kids.push(nodeBox(view, queue, x2, top, qw, high), G(
@@ -1794,13 +1794,8 @@ var Stage = class {
       this.enter(this.el.querySelector(".wst-code textarea"));
       return;
     }
-    const branches = reply.type === "branch" ? [reply.branch] : reply.branches ?? [];
-    for (const branch of branches) {
-      const place = this.scene.branches.findIndex((one) => one.id === branch.id);
-      if (place < 0) this.scene.branches.push(branch);
-      else this.scene.branches[place] = branch;
-    }
-    if (branches.length) this.runs = resolve(this.scene);
+    grow(this.scene, reply);
+    this.grown();
     this.run = this.runs.get(reply.type === "branch" ? reply.branch.id : this.branch);
     if (reply.type === "verdict" && !this.skipped) this.settle(this.answer, reply.verdict);
     if (reply.type === "branch" && this.tab === ACTS) this.tab = null;
@@ -1813,6 +1808,12 @@ var Stage = class {
       if (reply.type === "branch") this.set(Math.min(reply.branch.keeps, this.run.steps.length - 1));
       else this.draw();
     } else this.play(!this.skipped || reply.type === "branch");
+  }
+  /** The scene has got branches since it was looked at last. */
+  grown() {
+    this.runs = resolve(this.scene);
+    this.run = this.runs.get(this.branch);
+    this.draw();
   }
   turn(id, value) {
     const act = this.scene.acts?.find((one) => one.id === id);
@@ -2257,12 +2258,21 @@ async function unpack(gzip) {
   const stream = new Blob([gzip]).stream().pipeThrough(new DecompressionStream("gzip"));
   return JSON.parse(await new Response(stream).text());
 }
+function grow(scene, reply) {
+  const branches = reply.type === "branch" ? [reply.branch] : reply.type === "verdict" ? reply.branches ?? [] : [];
+  for (const branch of branches) {
+    const place = scene.branches.findIndex((one) => one.id === branch.id);
+    if (place < 0) scene.branches.push(branch);
+    else scene.branches[place] = branch;
+  }
+}
 async function mount(el, scene, options = {}) {
   const data = typeof scene === "string" ? Uint8Array.from(atob(scene), (c) => c.charCodeAt(0)) : scene;
   return new Stage(el, "format" in data ? data : await unpack(data), options);
 }
-function render({ model, el }, unpacked) {
-  let stage = null, opening = 0, unpacking = false, telling = false, asked = false, waiting;
+function render({ model, el }, widget) {
+  const view = `v${Math.random().toString(36).slice(2)}`;
+  let stage = null, opening = 0, unpacking = false, telling = false, waiting;
   const step = () => Number(model.get("cursor") ?? 0), branch = () => Number(model.get("branch") ?? 0);
   const tell = (to, of) => {
     if (unpacking || step() === to && branch() === of) return;
@@ -2280,9 +2290,8 @@ function render({ model, el }, unpacked) {
   const send = (message) => {
     if (waiting !== void 0) save();
     dispatchEvent(new Event("workbench-press"));
-    asked = true;
     try {
-      model.send(message);
+      model.send({ ...message, view });
     } catch {
       stage?.unanswered();
     }
@@ -2293,7 +2302,7 @@ function render({ model, el }, unpacked) {
     let scene;
     unpacking = true;
     try {
-      scene = await unpacked(data);
+      scene = await widget.unpacked(data);
     } finally {
       if (turn === opening) unpacking = false;
     }
@@ -2315,38 +2324,53 @@ function render({ model, el }, unpacked) {
     if (!stage || unpacking || telling || stage.step === step() && stage.branch === branch()) return;
     stage.go(step(), branch());
   };
-  const heard = async (content, buffers) => {
-    const reply = "gzip" in content ? await unpack(buffers[0]) : content;
-    if (asked || reply.type === "branch") stage?.reply(reply);
-    asked = false;
-  };
+  widget.views.set(view, {
+    answered: (reply, scene) => {
+      if (reply.type !== "branch" || stage?.scene === scene) stage?.reply(reply);
+    },
+    grown: (scene) => {
+      if (stage?.scene === scene) stage.grown();
+    }
+  });
   model.on("change:scene", open);
   model.on("change:cursor", move);
   model.on("change:branch", move);
   model.on("change:told", note);
-  model.on("msg:custom", heard);
   void open();
   return () => {
     clearTimeout(waiting);
     opening++;
+    widget.views.delete(view);
     model.off("change:scene", open);
     model.off("change:cursor", move);
     model.off("change:branch", move);
     model.off("change:told", note);
-    model.off("msg:custom", heard);
     stage?.destroy();
   };
 }
 var stage_default = () => {
   let packed = null, scene;
-  const unpacked = (gzip) => {
-    if (gzip !== packed) {
-      packed = gzip;
-      scene = unpack(gzip);
-    }
-    return scene;
+  const widget = {
+    unpacked: (gzip) => {
+      if (gzip !== packed) {
+        packed = gzip;
+        scene = unpack(gzip);
+      }
+      return scene;
+    },
+    views: /* @__PURE__ */ new Map()
   };
-  return { render: (view) => render(view, unpacked) };
+  const hear = (model) => async (content, buffers) => {
+    const [shown, reply] = await Promise.all([widget.unpacked(model.get("scene")), "gzip" in content ? unpack(buffers[0]) : content]);
+    grow(shown, reply);
+    const asked = widget.views.has(content.view ?? "") ? content.view : [...widget.views.keys()][0];
+    for (const [name, view] of widget.views) if (name !== asked) view.grown(shown);
+    widget.views.get(asked ?? "")?.answered(reply, shown);
+  };
+  return {
+    initialize: ({ model }) => model.on("msg:custom", hear(model)),
+    render: (shown) => render(shown, widget)
+  };
 };
 export {
   Stage,

@@ -273,13 +273,13 @@ class StageWidget(Still, anywidget.AnyWidget):
 
     def _answer(self, message: Doc) -> None:
         """Send what comes of a message from the browser."""
-        reply = self.reply(message)
+        reply, asked = self.reply(message), {"view": message.get("view")}
         if reply["type"] != "branch":
-            self.send(reply)
+            self.send(reply | asked)
             return
         branch = reply["branch"]
         if self._fixed_now() == self._fixed:
-            self.send({"gzip": True}, [packed(reply)])
+            self.send({"gzip": True} | asked, [packed(reply)])
             self.set_state({"branch": branch["id"]})  # not sent: the reply tells the page
         else:  # The act brought a party or a link that the picture did not have.
             self.show(branch["id"], branch["keeps"])

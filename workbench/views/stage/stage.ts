@@ -354,18 +354,21 @@ export class Stage {
       this.enter(this.el.querySelector(".wst-code textarea"));
       return;
     }
-    const branches = reply.type === "branch" ? [reply.branch] : reply.branches ?? [];
-    for (const branch of branches) {
-      const place = this.scene.branches.findIndex((one) => one.id === branch.id);
-      if (place < 0) this.scene.branches.push(branch); else this.scene.branches[place] = branch;
-    }
-    if (branches.length) this.runs = resolve(this.scene);
+    grow(this.scene, reply);
+    this.grown();
     this.run = this.runs.get(reply.type === "branch" ? reply.branch.id : this.branch)!;
     if (reply.type === "verdict" && !this.skipped) this.settle(this.answer, reply.verdict);
     if (reply.type === "branch" && this.tab === ACTS) this.tab = null; // what was asked for there is to be seen
     if (reply.type === "branch") { this.t = Math.max(this.t, reply.branch.at); this.i = Math.max(stepAt(this.run.steps, this.t), reply.branch.keeps - 1, 0); this.options.onStep?.(this.i, this.branch); }
     if (this.calm.matches) { if (reply.type === "branch") this.set(Math.min(reply.branch.keeps, this.run.steps.length - 1)); else this.draw(); }
     else this.play(!this.skipped || reply.type === "branch");
+  }
+
+  /** The scene has got branches since it was looked at last. */
+  grown(): void {
+    this.runs = resolve(this.scene);
+    this.run = this.runs.get(this.branch)!;
+    this.draw();
   }
 
   private turn(id: string, value: number): void {
@@ -695,6 +698,15 @@ async function unpack<T>(gzip: BufferSource): Promise<T> {
   return JSON.parse(await new Response(stream).text()) as T;
 }
 
+/** Puts the branches of an answer into a scene. */
+function grow(scene: Scene, reply: Reply): void {
+  const branches = reply.type === "branch" ? [reply.branch] : reply.type === "verdict" ? reply.branches ?? [] : [];
+  for (const branch of branches) {
+    const place = scene.branches.findIndex((one) => one.id === branch.id);
+    if (place < 0) scene.branches.push(branch); else scene.branches[place] = branch;
+  }
+}
+
 /** Puts a stage into an element. `scene`: the object, its gzip, or that in base64. */
 export async function mount(el: Element, scene: Scene | BufferSource | string, options: Options = {}): Promise<Stage> {
   const data = typeof scene === "string" ? Uint8Array.from(atob(scene), (c) => c.charCodeAt(0)) : scene;
@@ -710,9 +722,17 @@ interface Model {
   off(name: string, act: (...args: never[]) => void): void;
 }
 
-/** One view of a widget. Its scene it gets from `unpacked`, as do the others. */
-function render({ model, el }: { model: Model; el: Element }, unpacked: (gzip: BufferSource) => Promise<Scene>): () => void {
-  let stage: Stage | null = null, opening = 0, unpacking = false, telling = false, asked = false, waiting: ReturnType<typeof setTimeout> | undefined;
+/** What the views of a widget share: its scene, which grows with each branch, and the answers to what they send. */
+interface Widget {
+  unpacked: (gzip: BufferSource) => Promise<Scene>;
+  /** by the view that asked; the others are told that the scene has grown */
+  views: Map<string, { answered: (reply: Reply, scene: Scene) => void; grown: (scene: Scene) => void }>;
+}
+
+/** One view of a widget. */
+function render({ model, el }: { model: Model; el: Element }, widget: Widget): () => void {
+  const view = `v${Math.random().toString(36).slice(2)}`;
+  let stage: Stage | null = null, opening = 0, unpacking = false, telling = false, waiting: ReturnType<typeof setTimeout> | undefined;
   const step = () => Number(model.get("cursor") ?? 0), branch = () => Number(model.get("branch") ?? 0);
   const tell = (to: number, of: number) => {
     // What is on its way from the kernel comes with its own place.
@@ -730,16 +750,15 @@ function render({ model, el }: { model: Model; el: Element }, unpacked: (gzip: B
     // goes ahead, too (`controls.js`).
     if (waiting !== undefined) save();
     dispatchEvent(new Event("workbench-press"));
-    asked = true;
     // After a restart of the kernel nobody is at the other end, and nothing will come.
-    try { model.send(message); } catch { stage?.unanswered(); }
+    try { model.send({ ...message, view }); } catch { stage?.unanswered(); }
   };
   const open = async () => {
     const turn = ++opening, data = model.get("scene") as DataView | Uint8Array | undefined;
     if (!data || !data.byteLength) return;
     let scene: Scene;
     unpacking = true;
-    try { scene = await unpacked(data as BufferSource); } finally { if (turn === opening) unpacking = false; }
+    try { scene = await widget.unpacked(data as BufferSource); } finally { if (turn === opening) unpacking = false; }
     if (turn !== opening) return;
     if (stage) { stage.load(scene, step(), branch()); note(); return; }
     stage = new Stage(el, scene, { step: step(), branch: branch(), send, onStep: tell });
@@ -752,36 +771,48 @@ function render({ model, el }: { model: Model; el: Element }, unpacked: (gzip: B
     if (!stage || unpacking || telling || (stage.step === step() && stage.branch === branch())) return;
     stage.go(step(), branch());
   };
-  const heard = async (content: Reply | { gzip: true }, buffers: BufferSource[]) => {
-    const reply = "gzip" in content ? await unpack<Reply>(buffers[0]) : content;
-    // A new branch is shown by every view; a refusal or a code is for the one that asked.
-    if (asked || reply.type === "branch") stage?.reply(reply);
-    asked = false;
-  };
+  widget.views.set(view, {
+    answered: (reply, scene) => { if (reply.type !== "branch" || stage?.scene === scene) stage?.reply(reply); },
+    grown: (scene) => { if (stage?.scene === scene) stage.grown(); },
+  });
   model.on("change:scene", open);
   model.on("change:cursor", move);
   model.on("change:branch", move);
   model.on("change:told", note);
-  model.on("msg:custom", heard);
   void open();
   return () => {
     clearTimeout(waiting);
     opening++;
+    widget.views.delete(view);
     model.off("change:scene", open);
     model.off("change:cursor", move);
     model.off("change:branch", move);
     model.off("change:told", note);
-    model.off("msg:custom", heard);
     stage?.destroy();
   };
 }
 
-/** anywidget's entry, asked once for each widget: its views share one scene, which has every branch that was told since. */
+/** anywidget's entry, asked once for each widget. */
 export default () => {
   let packed: BufferSource | null = null, scene: Promise<Scene>;
-  const unpacked = (gzip: BufferSource) => {
-    if (gzip !== packed) { packed = gzip; scene = unpack<Scene>(gzip); }
-    return scene;
+  const widget: Widget = {
+    unpacked: (gzip) => {
+      if (gzip !== packed) { packed = gzip; scene = unpack<Scene>(gzip); }
+      return scene;
+    },
+    views: new Map(),
   };
-  return { render: (view: { model: Model; el: Element }) => render(view, unpacked) };
+  /** An answer is taken in once, for the scene that is there when it comes; who asked shows what came of it. */
+  const hear = (model: Model) => async (content: (Reply | { gzip: true }) & { view?: string }, buffers: BufferSource[]) => {
+    const [shown, reply] = await Promise.all([widget.unpacked(model.get("scene") as BufferSource), "gzip" in content ? unpack<Reply>(buffers[0]) : content]);
+    grow(shown, reply);
+    // Where the one that asked is gone another shows it: the kernel is in the new branch.
+    const asked = widget.views.has(content.view ?? "") ? content.view : [...widget.views.keys()][0];
+    for (const [name, view] of widget.views) if (name !== asked) view.grown(shown);
+    widget.views.get(asked ?? "")?.answered(reply, shown); // and moves the others
+  };
+  return {
+    initialize: ({ model }: { model: Model }) => model.on("msg:custom", hear(model)),
+    render: (shown: { model: Model; el: Element }) => render(shown, widget),
+  };
 };

@@ -11,7 +11,7 @@
    `cursor` (int, both ways: place of the step shown, from 0, in the branch shown) and `branch`
    (int, both ways: id of the branch shown). The stage sends a `Message` by `model.send`; the kernel
    answers by a custom message that is a `Reply`, or `{"gzip": true}` with the gzip of the reply's
-   JSON as its only buffer. A page without a kernel calls `mount(element, scene)`, where `scene` is
+   JSON as its only buffer; `view` of either is that of the message. A page without a kernel calls `mount(element, scene)`, where `scene` is
    the object, its gzip as bytes, or that in base64. */
 
 export interface Scene {
@@ -405,6 +405,8 @@ export interface Message {
   t: number;
   branch: number;
   step: number;
+  /** the view of a widget that asks; its answer says so, too */
+  view?: string;
 }
 
 /** branch: `branch` is new, or takes the place of the one with its id, and is shown.

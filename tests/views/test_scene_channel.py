@@ -183,7 +183,8 @@ def test_a_client_that_its_socket_holds_is_blocked_by_tcp_and_its_frames_stand()
     full, free = told[:2]
     pills = [state["nodes"]["client:app"]["blocked"] for state in states[full - 1 : free + 1]]
     assert pills == [None, *["blocked: TCP takes no more"] * (free - full), None]
-    assert "TCP takes no more octets" in doc["branches"][0]["steps"][full]["in_words"]
+    words = doc["branches"][0]["steps"][full]["in_words"]
+    assert "What the client sends on c1 waits: TCP takes no more octets." in words
     cut = scene(cut_rows(rows, full + 5, first=full + 3, end=free - 1))
     assert {one["nodes"]["client:app"]["blocked"] for one in resolved(cut)} == {pills[1]}
 

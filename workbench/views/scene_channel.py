@@ -24,6 +24,7 @@ from workbench.trace.schema import (
     UNBLOCKED,
     WIRE_VANTAGE,
     Row,
+    peer_of,
 )
 from workbench.trace.words import visible
 
@@ -337,8 +338,8 @@ class ChannelPicture(LinkPicture):
         ]
         why = brakes.words(brakes.TCP)
         parts += [
-            say("channel-words.blocked", connection=wire, why=why)
-            for wire in self.wires
-            if any(wire == full for _, full in self._full)
+            say(f"channel-words.full-{peer_of(vantage)}", connection=wire, why=why)
+            for vantage, wire in sorted(self._full, key=str)
+            if wire in self.wires
         ]
         return " ".join([*parts, self.on_wire])

@@ -61,7 +61,9 @@ def tasks_of(spark, work):
     spark.sparkContext.setJobGroup(group, group)
     seen = set(tracker.getJobIdsForGroup(group))
     work()
-    store = spark._jsparkSession.sparkContext().statusStore()
+    context = spark._jsparkSession.sparkContext()
+    context.listenerBus().waitUntilEmpty()  # on a busy machine the last task is told later
+    store = context.statusStore()
     stages = {
         stage
         for job in set(tracker.getJobIdsForGroup(group)) - seen

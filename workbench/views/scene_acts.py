@@ -144,7 +144,7 @@ class Deeds:
         self._specs = {spec.name: spec for spec in run.scenario.actions}
         self._names = self._existing()
         self.items: dict[str, Deed] = {}
-        self._set: dict[str, float] = {}  # by mark, what an act that sets an amount has set
+        self._stands: dict[str, float] = {}  # by mark, the amount that was set last
         for spec in run.scenario.actions:
             if acts is not None and spec.name not in acts:
                 continue
@@ -207,7 +207,7 @@ class Deeds:
                 and deed.amount in row.extra
                 and all(row.extra.get(name) in (one, "all") for name, one in deed.given.items())
             ):
-                self._set[deed.id] = _shown(deed.amount, int(row.extra[deed.amount]))
+                self._stands[deed.id] = _shown(deed.amount, int(row.extra[deed.amount]))
 
     def knobs(self) -> dict[str, dict[str, float]]:
         """By node, where its knobs stand: by a counter, else by what was set last."""
@@ -216,7 +216,7 @@ class Deeds:
             if deed.doc["kind"] == "knob":
                 value: float | None = self.picture.knob(deed.spec.name, deed.link)
                 if value is None:
-                    value = self._set.get(deed.id, max(0, deed.doc["min"]))
+                    value = self._stands.get(deed.id, max(0, deed.doc["min"]))
                 found.setdefault(deed.doc["on"], {})[deed.id] = value
         return found
 
@@ -317,7 +317,7 @@ class Deeds:
             doc |= self._aims(spec, link)
             first = self._at_first(spec, amount)
             if first is not None and kind == "knob":
-                self._set[doc["id"]] = first
+                self._stands[doc["id"]] = first
         return Deed(
             id=doc["id"],
             spec=spec,

@@ -12,6 +12,7 @@ from math import inf
 from typing import Any, NamedTuple
 
 from workbench.trace import brakes
+from workbench.trace.braking import Outside
 from workbench.trace.consumers import SUBSCRIBE
 from workbench.trace.schema import (
     AMQP_0_9_1,
@@ -179,10 +180,9 @@ class ChannelPicture(LinkPicture):
         earlier = () if walk.cut is None else walk.cut.earlier.blocking
         # Connections that an alarm holds.
         self._blocked = {row.connection for row in earlier if row.kind == BLOCKED}
-        # Who cannot write to its socket, and to which connection.
-        self._full: set[tuple[str, str | None]] = set()
+        self._outside = Outside()
         for row in earlier:
-            self._fill(row)
+            self._outside.take(row)
         self._delivered: Counter[str | None] = Counter()
         self._published: Counter[str | None] = Counter()
         self._last: dict[tuple[str | None, int | None], Doc] = {}
@@ -207,16 +207,10 @@ class ChannelPicture(LinkPicture):
             self._blocked.add(row.connection)
         if row.kind == UNBLOCKED and row.event != SENT:
             self._blocked.discard(row.connection)
-        self._fill(row)
+        self._outside.take(row)
         if row.session is not None and row.ledger:
             told = self._last.setdefault((row.connection, row.session), {})
             told[row.vantage] = told.get(row.vantage, {}) | row.ledger
-
-    def _fill(self, row: Row) -> None:
-        if row.kind == brakes.TCP and row.event == "block":
-            self._full.add((row.vantage, row.connection))
-        elif row.kind == brakes.TCP and row.event == "unblock":
-            self._full.discard((row.vantage, row.connection))
 
     def of_frame(self, flight: Flight) -> Doc | None:
         """Where a frame flies and what it does to the lines; None for one that is not shown."""
@@ -268,7 +262,7 @@ class ChannelPicture(LinkPicture):
         """A party's words."""
         wires = {wire for wire, ends in self.wires.items() if name in ends}
         state = super().node_state(name)
-        full = any(vantage == name and wire in wires for vantage, wire in self._full)
+        full = any((wire, peer_of(name)) in self._outside.full for wire in wires)
         state["blocked"] = say("party.blocked", why=brakes.short(brakes.TCP)) if full else None
         if name != BROKER:
             from_start = self.walk.from_start
@@ -338,8 +332,8 @@ class ChannelPicture(LinkPicture):
         ]
         why = brakes.words(brakes.TCP)
         parts += [
-            say(f"channel-words.full-{peer_of(vantage)}", connection=wire, why=why)
-            for vantage, wire in sorted(self._full, key=str)
+            say(f"channel-words.full-{peer}", connection=wire, why=why)
+            for wire, peer in sorted(self._outside.full, key=str)
             if wire in self.wires
         ]
         return " ".join([*parts, self.on_wire])

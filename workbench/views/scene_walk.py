@@ -151,7 +151,7 @@ def flights(
                 _gate(found[frame_id], t, usual, gate, holds=holds)
         if row.event == RECEIVED and number in found:
             flight = found[number]
-            if len(flight.path) == 1 and not readers.kept(flight, t, usual):
+            if len(flight.path) == 1 and not readers.hold_up(flight, t, usual):
                 usual[_way(flight.row)] = t - flight.path[0][0]
             flight.path.append((t, 1.0))
             flight.ended = place
@@ -161,7 +161,7 @@ def flights(
     for flight in found.values():
         if flight.ended is None and not flight.lost:
             if len(flight.path) == 1:
-                readers.kept(flight, end, usual)
+                readers.hold_up(flight, end, usual)
             last = flight.path[-1]
             part = last[1] if len(flight.path) > 1 else _part(flight, end, usual)
             # Two points with one part are a frame that is held.
@@ -190,10 +190,10 @@ class _Readers:
             if all(connection != row.connection for connection, _ in self._blocked):
                 self._until[row.connection] = t
 
-    def kept(
+    def hold_up(
         self, flight: Flight, t: float, usual: Mapping[tuple[str | None, str | None], float]
     ) -> bool:
-        """Whether a frame has waited for a reader up to `t`; then it is drawn in the socket."""
+        """Draws in the socket a frame that has waited there up to `t`; False if none has."""
         began, takes = flight.path[0][0], usual.get(_way(flight.row), 0.0)
         came = began + takes
         if (

@@ -1795,7 +1795,7 @@ var Stage = class {
       return;
     }
     grow(this.scene, reply);
-    this.grown();
+    this.runs = resolve(this.scene);
     this.run = this.runs.get(reply.type === "branch" ? reply.branch.id : this.branch);
     if (reply.type === "verdict" && !this.skipped) this.settle(this.answer, reply.verdict);
     if (reply.type === "branch" && this.tab === ACTS) this.tab = null;

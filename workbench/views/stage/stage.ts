@@ -355,7 +355,7 @@ export class Stage {
       return;
     }
     grow(this.scene, reply);
-    this.grown();
+    this.runs = resolve(this.scene);
     this.run = this.runs.get(reply.type === "branch" ? reply.branch.id : this.branch)!;
     if (reply.type === "verdict" && !this.skipped) this.settle(this.answer, reply.verdict);
     if (reply.type === "branch" && this.tab === ACTS) this.tab = null; // what was asked for there is to be seen

@@ -11,8 +11,8 @@
    `cursor` (int, both ways: place of the step shown, from 0, in the branch shown) and `branch`
    (int, both ways: id of the branch shown). The stage sends a `Message` by `model.send`; the kernel
    answers by a custom message that is a `Reply`, or `{"gzip": true}` with the gzip of the reply's
-   JSON as its only buffer; `view` of either is that of the message. A page without a kernel calls `mount(element, scene)`, where `scene` is
-   the object, its gzip as bytes, or that in base64. */
+   JSON as its only buffer; `view` of either is that of the message. A page without a kernel calls
+   `mount(element, scene)`, where `scene` is the object, its gzip as bytes, or that in base64. */
 
 export interface Scene {
   format: "amqp-flow-workbench/stage";

@@ -606,21 +606,25 @@ def test_a_knob_is_turned_and_sent_by_keyboard(opened):
     ]
 
 
-def test_what_a_knob_stands_at_can_be_raised(opened):
+@pytest.mark.parametrize("stands", [30, 1_000])
+def test_what_a_knob_stands_at_can_be_raised(opened, stands):
     """More may have been granted, in another branch or before the slice, than its dial goes to."""
     page = opened("credit")
-    page.evaluate("""() => {
+    page.evaluate(
+        """(stands) => {
       for (const state of stage.run.states)
-        if (state.nodes["client:receiver"].knobs) state.nodes["client:receiver"].knobs.grant = 30;
+        if (state.nodes["client:receiver"].knobs) state.nodes["client:receiver"].knobs.grant = stands;
       stage.set(stage.run.steps.length - 1);
-    }""")
+    }""",
+        stands,
+    )
     knob = page.get_by_role("slider", name="link credit")
-    assert int(knob.get_attribute("aria-valuemax")) > 30
+    assert int(knob.get_attribute("aria-valuemax")) > stands
     knob.focus()
     for _ in range(3):
         page.keyboard.press("ArrowUp")
     page.keyboard.press("Enter")
-    assert [one["value"] for one in sent(page)] == [33]
+    assert [one["value"] for one in sent(page)] == [stands + 3]
 
 
 def test_a_knob_a_limit_and_a_wire_are_dragged_and_sent_when_let_go(opened):

@@ -214,11 +214,7 @@ function standsAt(view, act) {
   const knobs = Object.values(view.state.nodes ?? {}).map((node) => node.knobs?.[act.id]);
   return (act.kind === "handle" ? view.state.links?.[act.on]?.latency : knobs.find((one) => one !== void 0)) ?? act.min ?? 0;
 }
-function topOf(act, now) {
-  const top = act.max ?? 10;
-  return Math.min(act.limit ?? Infinity, now > MOST_ON_A_DIAL ? top : Math.max(top, 2 * now));
-}
-var MOST_ON_A_DIAL = 500;
+var topOf = (act, now) => Math.min(act.limit ?? Infinity, Math.max(act.max ?? 10, 2 * now));
 function knob(view, act, x, y, r, role, value, width = 120) {
   const c = tone(act.tone ?? role), min = act.min ?? 0, max = topOf(act, value), set = view.preview[act.id], now = set ?? value;
   const angle = (q) => (135 + 270 * clamp((q - min) / (max - min), 0, 1)) * Math.PI / 180;

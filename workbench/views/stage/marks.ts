@@ -98,12 +98,8 @@ export function standsAt(view: View, act: Act): number {
   return (act.kind === "handle" ? view.state.links?.[act.on]?.latency : knobs.find((one) => one !== undefined)) ?? act.min ?? 0;
 }
 
-/** Where its dial ends, so that what stands there can always be raised. From an absurd amount nobody could turn it back: then it ends where it usually does. */
-export function topOf(act: Act, now: number): number {
-  const top = act.max ?? 10;
-  return Math.min(act.limit ?? Infinity, now > MOST_ON_A_DIAL ? top : Math.max(top, 2 * now));
-}
-const MOST_ON_A_DIAL = 500;
+/** Where its dial ends, so that what stands there can always be raised. */
+export const topOf = (act: Act, now: number): number => Math.min(act.limit ?? Infinity, Math.max(act.max ?? 10, 2 * now));
 
 /** An amount that the learner sets. */
 export function knob(view: View, act: Act, x: number, y: number, r: number, role: Role, value: number, width = 120): VNode {

@@ -610,14 +610,14 @@ def test_a_knob_is_turned_and_sent_by_keyboard(opened):
 def test_what_a_knob_stands_at_can_be_raised(opened, stands):
     """More may have been granted, in another branch or before the slice, than its dial goes to."""
     page = opened("credit")
-    page.evaluate(
-        """(stands) => {
-      for (const state of stage.run.states)
-        if (state.nodes["client:receiver"].knobs) state.nodes["client:receiver"].knobs.grant = stands;
+    script = """(stands) => {
+      for (const state of stage.run.states) {
+        const knobs = state.nodes["client:receiver"].knobs;
+        if (knobs) knobs.grant = stands;
+      }
       stage.set(stage.run.steps.length - 1);
-    }""",
-        stands,
-    )
+    }"""
+    page.evaluate(script, stands)
     knob = page.get_by_role("slider", name="link credit")
     assert int(knob.get_attribute("aria-valuemax")) > stands
     knob.focus()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
@@ -128,11 +129,26 @@ def test_e26_messages_from_before_are_copied_to_a_mirror_on_demand() -> None:
         played.then("synchronise")
 
 
-@pytest.mark.parametrize("act", ["stall", "cut_off", "synchronise"])
-def test_without_mirrors_their_acts_say_why(act) -> None:
-    """4.x has none; the queue stands alone."""
-    with pytest.raises(ActionError, match=r"no mirrors; legal: a preset of RabbitMQ 3\.x"):
-        run("mirrors", "rmq4.3").then(act)
+NO_MIRRORS = "the queue has no mirrors; legal: a preset of RabbitMQ 3.x"
+NO_PAGING = "no message is paged out here; legal: a preset from before RabbitMQ 4"
+
+
+@pytest.mark.parametrize(
+    ("name", "act", "arguments", "why"),
+    [
+        ("mirrors", "stall", {}, NO_MIRRORS),
+        ("mirrors", "cut_off", {}, NO_MIRRORS),
+        ("mirrors", "synchronise", {}, NO_MIRRORS),
+        ("paging", "set_target", {"target": 1}, NO_PAGING),
+        ("paging", "lift_target", {}, NO_PAGING),
+    ],
+)
+def test_what_a_preset_has_not_refuses_its_acts(name, act, arguments, why) -> None:
+    """4.x has neither mirrors nor paging; the picture offers no act that would be refused."""
+    played = run(name, "rmq4.3")
+    assert played.legal(played.last)[act] == why
+    with pytest.raises(ActionError, match=re.escape(why)):
+        played.then(act, **arguments)
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ from workbench.queues.message import Message
 from .action import refusal
 from .acts import WIRE_ACTS
 from .chain import HopCredit, HopGrant
-from .declare import PRESET, OneOf, ParameterError, Whole, act, scenario
+from .declare import PRESET, OneOf, ParameterError, Whole, act, scenario, unless
 from .parameters import MAX_LATENCY_US, MAX_MESSAGES, Count, Latency, SmallMessageBytes
 from .world import World
 
@@ -33,11 +33,13 @@ def mirrored(world: World) -> list[str]:
     return [f"{QUEUE}@{node}" for node in nodes]
 
 
+_mirrored = unless("mirrors.none", mirrored)
+
+
 def _mirrors(world: World) -> Mirrors:
     queue = world.broker.queues[QUEUE]
     assert isinstance(queue, LocalQueueProcess)
-    if queue.mirrors is None:
-        raise QueueError(refusal("mirrors.none"))
+    assert queue.mirrors is not None
     return queue.mirrors
 
 
@@ -47,7 +49,7 @@ def publish(world: World, count: Count = 1) -> None:
     world.peers["c1"].tasks[PUBLISHER].publish(count)
 
 
-@act()
+@act(_mirrored)
 def stall(world: World, node: NodeName = "n3") -> None:
     """Let a mirror hang: it reads nothing."""
     mirror = _mirrors(world).on(node)
@@ -55,7 +57,7 @@ def stall(world: World, node: NodeName = "n3") -> None:
     mirror.note("note", "stalled")
 
 
-@act()
+@act(_mirrored)
 def resume(world: World, node: NodeName = "n3") -> None:
     """Let it go on."""
     mirror = _mirrors(world).on(node)
@@ -65,19 +67,19 @@ def resume(world: World, node: NodeName = "n3") -> None:
     mirror.note("note", "resumed")
 
 
-@act()
+@act(_mirrored)
 def cut_off(world: World, node: NodeName = "n3") -> None:
     """Cut a mirror's node off from the others; they notice after a while."""
     _mirrors(world).cut_off(node, world.preset.mirror_death_us)
 
 
-@act()
+@act(_mirrored)
 def mend(world: World, node: NodeName = "n3") -> None:
     """Let it be reached again, before anybody has noticed."""
     _mirrors(world).mend(node)
 
 
-@act()
+@act(_mirrored)
 def synchronise(world: World) -> None:
     """Copy the queue's messages to the mirrors that lack some."""
     _mirrors(world).synchronise()

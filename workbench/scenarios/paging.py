@@ -69,7 +69,10 @@ def queue_of(world: World) -> LocalQueueProcess:
     return queue
 
 
-@act()
+_pages = unless("paging.none", lambda world: queue_of(world).book is not None)
+
+
+@act(_pages)
 def set_target(
     world: World,
     target: Annotated[
@@ -80,7 +83,7 @@ def set_target(
     queue_of(world).set_ram_target(target)
 
 
-@act()
+@act(_pages)
 def lift_target(world: World) -> None:
     """Let there be room: any number of messages may be in RAM."""
     queue_of(world).set_ram_target(None)

@@ -25,7 +25,7 @@ __all__ = ["ENGINES", "PLAIN", "PLAIN_ROWS", "SPARK", "Answer", "ask_trace", "en
 
 PLAIN, SPARK = ENGINES = ("plain", "spark")
 PLAIN_ROWS = 500_000
-"""Rows up to which the folds answer: there they take 11 to 20 s of one processor and 1.6 GB at
+"""Rows up to which the folds answer: there they take 7 to 20 s of one processor and 1.2 GB at
 most."""
 SHOWN = 50
 """Rows of an answer that a notebook shows."""

@@ -167,9 +167,8 @@ def _room(at: int, upper: int) -> int:
 
 
 def _beyond(at: int | None, upper: int | None) -> int | None:
-    if at is None or upper is None or _room(at, upper) > 0:
-        return None
-    return 1 - _room(at, upper)
+    room = None if at is None or upper is None else _room(at, upper)
+    return None if room is None or room > 0 else 1 - room
 
 
 @dataclass(slots=True, kw_only=True)
@@ -277,8 +276,8 @@ class Counters:
             session = self.sessions.get(row.session)
             if session is None:
                 session = self.sessions[row.session] = Limit()
-        key = link_key(row)
-        if key is not None and key.link_sender == self.end.peer:
+        key = link_key(row) if row.link_sender == self.end.peer else None
+        if key is not None:
             link = self.links.get(key)
             if link is None:
                 link = self.links[key] = LinkState(key=key)
@@ -315,27 +314,30 @@ class Counters:
                         link.limit.claim(credit)
             case "transfer" if session is not None:
                 step.window_over = session.over
-                step.window_over_furthest = session.over_furthest
+                if step.window_over is not None:
+                    step.window_over_furthest = session.over_furthest
                 session.step()
                 if link is None:
                     return
-                step.over, step.over_furthest = link.limit.over, link.limit.over_furthest
+                step.over = link.limit.over
+                if step.over is not None:
+                    step.over_furthest = link.limit.over_furthest
                 step.begins = not link.in_message
                 step.ends = not row.goes_on
                 link.count(row, lost=self.lost[0] > 0)
 
     def _heard(self, step: Step) -> None:
         row, link, session = step.row, step.link, step.session
-        window = value(row, "incoming_window")
-        told = value(row, "next_incoming_id")
-        if session is not None and row.kind == "flow" and told is not None:
-            step.id_ahead = session.ahead(told)
-        if session is not None and window is not None and row.kind in ("begin", "flow"):
-            step.opens = session.allow(told, window)
-        if link is None:
-            return
-        link.attached |= attaches(row)
-        credit = value(row, "link_credit")
-        if row.kind == "flow" and credit is not None:
-            step.credit_before = link.credit
-            step.grants = link.limit.allow(value(row, "delivery_count"), credit)
+        if session is not None and row.kind in ("begin", "flow"):
+            told, window = value(row, "next_incoming_id"), value(row, "incoming_window")
+            if row.kind == "flow" and told is not None:
+                step.id_ahead = session.ahead(told)
+            if window is not None:
+                step.opens = session.allow(told, window)
+        if link is not None and row.kind == "attach":
+            link.attached |= attaches(row)
+        if link is not None and row.kind == "flow":
+            credit = value(row, "link_credit")
+            if credit is not None:
+                step.credit_before = link.credit
+                step.grants = link.limit.allow(value(row, "delivery_count"), credit)

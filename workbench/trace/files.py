@@ -10,6 +10,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from functools import cache, lru_cache
+from itertools import repeat
 from operator import attrgetter
 from pathlib import Path
 from typing import Any, Self
@@ -100,33 +101,44 @@ def nulls(type_: Any, count: int) -> Any:
 
 
 def from_table(table: Any) -> list[Row]:
-    """The rows of an Arrow table or record batch whose columns are those of a trace."""
-    count = table.num_rows
-    values: dict[str, list[Any]] = {}
-    for name in table.schema.names:
-        column = table.column(name)
-        if name in STRUCT_COLUMNS:
-            values[name] = _structs(column, count)
-        elif name in _TUPLES:
-            values[name] = [tuple(cell) if cell else () for cell in column.to_pylist()]
-        else:
-            values[name] = column.to_pylist()
-    return [
-        Row(**dict(zip(values, cells, strict=True))) for cells in zip(*values.values(), strict=True)
-    ]
+    """The rows of an Arrow table or record batch with a trace's columns, octets or none."""
+    there = table.schema.names
+    columns = (
+        _cells(table.column(name), name) if name in there else repeat(None)
+        for name in Row.__match_args__
+    )
+    return list(map(Row, *columns))
 
 
-def _structs(column: Any, count: int) -> list[dict[str, Any] | None]:
+def _cells(column: Any, name: str) -> list[Any]:
+    """A column as the rows have it; of texts that come again and again each is made once."""
+    import pyarrow as pa
+
+    if name in STRUCT_COLUMNS:
+        return _structs(column)
+    if name in _TUPLES:
+        return [tuple(cell) if cell else () for cell in column.to_pylist()]
+    if column.type == pa.string():
+        whole = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
+        coded = whole.dictionary_encode()
+        texts = [*coded.dictionary.to_pylist(), None]
+        return [texts[place] for place in coded.indices.fill_null(-1).to_pylist()]
+    values: list[Any] = column.to_pylist()
+    return values
+
+
+def _structs(column: Any) -> list[dict[str, Any] | None]:
     """A struct column as dicts of the fields that are present; field by field, for speed."""
-    present = column.is_valid().to_pylist()
-    found: list[dict[str, Any] | None] = [{} if there else None for there in present]
+    import pyarrow.compute as pc
+
+    found: list[Any] = [{} if there else None for there in column.is_valid().to_pylist()]
     for field, inner in zip(column.type, column.flatten(), strict=True):
-        if inner.null_count == count:
+        if inner.null_count == len(found):
             continue
         name = field.name
-        for place, value in enumerate(inner.to_pylist()):
-            if value is not None:
-                found[place][name] = value  # type: ignore[index]
+        places = pc.indices_nonzero(inner.is_valid()).to_pylist()
+        for place, value in zip(places, inner.drop_null().to_pylist(), strict=True):
+            found[place][name] = value
     return found
 
 

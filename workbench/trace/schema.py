@@ -234,9 +234,12 @@ FRAME_COLUMNS: dict[str, str] = {
 LedgerValue = int | bool
 
 
-@dataclass(slots=True, kw_only=True)
+@dataclass(slots=True)
 class Row:
     """One event of a trace; one attribute per column (see `COLUMNS` for meaning and units).
+
+    Attributes are given by name; only where rows are made of a table's columns they are given in
+    order, which takes a fifth of the time.
 
     `frame`, `frame_091`, `frame_010`, `details` and `ledger` hold only the fields that are present.
 

@@ -147,7 +147,6 @@ DECLARE = QueueDeclare(queue="q")
 PUBLISH = BasicPublish(routing_key="q")
 HEADER = ContentHeader(body_size=4)
 UNREAD = Undecodable(1, b"\x00\x3c\x00\x28\xff", ReplyCode.SYNTAX_ERROR, "it is cut off")
-CONTENT_HEADER = "505 expected content header for class 60, got "
 
 # What a client sends on its channel 1; the last frame is the one that is wrong.
 WRONG = {

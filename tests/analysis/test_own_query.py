@@ -118,16 +118,19 @@ def test_a_wrong_query_is_told_what_it_computes(desk, query, belief, words):
         (lambda _: None, "is `return` there?"),
         (lambda t: t.count(), "a DataFrame is wanted"),
         (lambda t: t.select("brakes"), "There is no column brakes; the stalls have run,"),
+        (lambda t: by(t, F.col("brakes")).agg(lasted()), "There is no column brakes; the stalls"),
         (lambda t: by(t).agg(F.sum("lasted_us").alias("lost_us")), "There is no column lasted_us"),
         (lambda t: by(t).agg(G.sum("end_us")), "run it first"),  # noqa: F821
         (lambda t: t.groupBy("run").nothing(), "ended in AttributeError"),
         (lambda t: by(t).agg(F.sum(1 / 0)), "ended in ZeroDivisionError"),
     ],
 )
-def test_a_query_that_fails_is_answered_in_words_and_not_recorded(desk, query, words):
-    """Spark's own errors are pages long: the learner gets a line."""
+def test_a_query_that_fails_is_answered_in_words_and_not_recorded(desk, query, words, capfd):
+    """Spark's own errors are pages long: the learner gets a line, and no log above it."""
     log = Progress()
+    capfd.readouterr()
     verdict = check.query(query, desk, log=log)
+    assert capfd.readouterr().err == ""
     assert verdict.right is None
     assert words in verdict.text
     assert "\n" not in verdict.text

@@ -77,7 +77,7 @@ def collected(answer):
 @pytest.mark.parametrize(("name", "chunks"), ASKED)
 def test_a_question_is_the_fold_s(trace, rows, name, chunks):
     """In one go, or cut into chunks, where links, sessions and messages go on in the next."""
-    same(collected(question(name)(chunks=chunks)(trace)), getattr(folds, name)(rows))
+    same(collected(question(name)(chunks=chunks)(trace)), folds.QUESTIONS[name].fold(rows))
 
 
 @pytest.mark.slow

@@ -33,6 +33,12 @@ def test_for_programs_it_is_json(capsys):
     assert versions["bokeh"] == metadata.version("bokeh")
 
 
+def test_a_program_may_be_named_instead_of_found(monkeypatch):
+    """As the tests take it, whose variable it is."""
+    monkeypatch.setenv("WORKBENCH_CHROMIUM", "/opt/own/chromium")
+    assert by_name(doctor.examine())["Chromium"].found == "/opt/own/chromium"
+
+
 def test_whatever_is_not_well_comes_with_advice():
     """A finding that is not ok says what will not work and what to do."""
     assert all(finding.advice for finding in doctor.examine() if finding.state != doctor.OK)

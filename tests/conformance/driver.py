@@ -503,12 +503,6 @@ class Run:
         self._management = connection
         self._requests = 0
 
-    def drop_management(self):
-        """Forget the connection to /management, so that the next request opens another; return it."""
-        connection = self._management
-        self._management = None
-        return connection
-
     def request(self, method, to, body=None, *, log=False):
         """Ask /management something; the sections of the answer, or None if none comes.
 

@@ -605,9 +605,12 @@ MILLION: dict[str, Form] = {
 # -- lesson 11: runs in place of a live server, whose rows differ from time to time
 
 
-def server(i: int, *, source: str = "own") -> Any:
-    """What the questions read of a live server: its rows."""
-    played = granted(queue(10 + i), 4 + i)
+def server(i: int, *, source: str = "own", held: bool = False) -> Any:
+    """What the questions read of a live server: its rows; `held`: no message arrives."""
+    played = queue(10 + i)
+    if held:
+        played = played.then("hold", direction="b2c")
+    played = granted(played, 4 + i)
     played = played.then("grant", link_credit=7 + 2 * i)
     rows = [
         replaced(row, ledger_source=source) if row.vantage.startswith("client") else row
@@ -625,7 +628,7 @@ CLIENT: dict[str, Form] = {
     "before_attach": lambda i: lesson_11.predict.before_attach.question(server(i)),
     "first_credit": lambda i: lesson_11.predict.first_credit.question(server(i), credit=4 + i),
     "brought": lambda i: lesson_11.predict.brought.question(server(i)),
-    "next_credit": lambda i: lesson_11.predict.next_credit.question(server(i)),
+    "next_credit": lambda i: lesson_11.predict.next_credit.question(server(i, held=True)),
     "stopped_at": lambda i: lesson_11.predict.stopped_at.question(server(i)),
     "whose_ledger": lambda i: lesson_11.predict.whose_ledger.question(
         server(i, source=("shadow", "own")[i % 2])
@@ -714,20 +717,22 @@ def differing(old: dict[str, Any], new: dict[str, Any]) -> Iterator[str]:
 
 
 def main() -> int:
-    """Compare forms with the file; with `--reword`, take up words alone."""
+    """Compare forms with the file; with `--reword`, take up words and what is new."""
     old = kept() if FILE.exists() else {}
     beginnings = tuple(one for one in sys.argv[1:] if one != "--reword") or ("",)
     new: dict[str, list[dict[str, Any]]] = {}
     refused = 0
     there = asked()
     for name, make in there.items():
-        if not name.startswith(beginnings):
+        if name in old and not name.startswith(beginnings):
             new[name] = old[name]
             continue
         new[name] = [form(make, number) for number in range(NUMBER)]
         for number, (before, after) in enumerate(zip(old.get(name, []), new[name], strict=False)):
+            # A new misconception changes no answer; one that is gone, or answered otherwise, does.
+            more = before["wrong"].items() <= after["wrong"].items()
             for line in differing(before, after):
-                refused += not line.startswith("words: ")
+                refused += not line.startswith(("words: ", "wrong: ") if more else "words: ")
                 sys.stdout.write(f"{name}, form {number}: {line}\n")
     gone = sorted(old.keys() - there.keys())
     gone_words = ", ".join(gone) or "none"

@@ -32,7 +32,7 @@ def test_a_lesson_is_open_up_to_the_section_of_the_code(home):
     assert obstacle("01/after-grant") is None
     assert "this is section 3" in obstacle("01/granted-twice")
     assert obstacle("02/crossing") is None
-    assert "up to section 4" in class_code(section_code("01", 4))
+    assert "up to section 4" in class_code(f"‘{section_code('01', 4).replace('-', '–')}’.")
     assert obstacle("01/granted-twice") is None
     assert "to its end" in class_code(section_code("01"))
     assert obstacle("01/rabbit-flows") is None

@@ -234,8 +234,12 @@ def test_misconceptions_of_one_name_have_a_bar_each():
     """Told apart by their answers: in the chart, on the keys, and in what a key says."""
     same = "what is long takes long, and what is short does not"
     beliefs = tuple(
-        Belief(name=name, answer=answer, because="")
-        for name, answer in [(same, 8), (same, 6), (f"{same} either", 7)]
+        Belief(name=name, answer=answer, because=because)
+        for name, answer, because in [
+            (same, 8, "eight"),
+            (same, 6, "six is what it comes to"),
+            (f"{same} either", 7, ""),
+        ]
     )
     solution = Solution(answer=5, reason="", beliefs=beliefs)
     several = Question(name="01/after-grant", text="How many?", solve=lambda: solution)
@@ -250,6 +254,7 @@ def test_misconceptions_of_one_name_have_a_bar_each():
     assert keys[1:3] == [f"Show “{same} ({answer})”" for answer in (8, 6)]
     drawn.figure.renderers[0].data_source.selected.indices = [2]
     assert f"{same} (6): 5 answers" in room.told.value
+    assert "six is what it comes to" in room.told.value
 
 
 def test_answers_that_a_code_only_hashes_are_one_bar_before_the_run_answers():

@@ -164,7 +164,8 @@ def same(name: str, number: int) -> None:
     assert differing == [], TAKE_UP
     wrong = [one for one in solution.beliefs if one.answer != solution.answer]
     unshown = UNSHOWN.get(question.name, set()) & {one.name for one in wrong}
-    assert {one.name for one in wrong if not is_shown(one)} == unshown
+    hidden = {one.name for one in wrong if not is_shown(one)}
+    assert hidden == unshown, "shown, beside or unshown: see workbench/lessons/declare.py"
 
 
 @pytest.mark.parametrize(("place", "name"), list(enumerate(ASKED)), ids=list(ASKED))

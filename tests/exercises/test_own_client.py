@@ -7,6 +7,7 @@ from pathlib import Path
 import nbformat
 import pytest
 
+from tests.exercises import golden
 from tests.patience import TIMEOUT_S, held_on, until
 from workbench.exercises.progress import Progress
 from workbench.exercises.question import NotYetError, Prediction
@@ -186,6 +187,12 @@ def test_the_second_flow_asks_for_more_before_a_message_came(server, wire):
     solution = predict.next_credit.question(server).solve()
     assert solution.answer == flow.link_credit
     assert f"up to delivery-count {flow.delivery_count + flow.link_credit}" in solution.reason
+
+
+def test_a_flow_that_answers_a_message_is_not_the_one_that_is_asked_for():
+    """With messages before it, its credit is another: then the client is to be run again."""
+    with pytest.raises(NotYetError, match="messages had come before it"):
+        predict.next_credit.question(golden.server(3)).solve()
 
 
 def test_a_flow_that_crosses_transfers_at_the_gate_is_the_race(server, wire):

@@ -1,5 +1,7 @@
 """Lesson 12: a mystery is the same for everybody, has one answer, and a run proves its cure."""
 
+from dataclasses import replace
+
 import pytest
 
 from workbench.exercises.mystery import (
@@ -77,6 +79,12 @@ def test_a_seed_is_the_same_mystery_for_a_whole_class(first):
     assert trace_hash(mystery(2, level=1).run.rows) != trace_hash(first.run.rows)
 
 
+def test_each_seed_is_a_question_of_its_own(first):
+    """So that an answer to another one's is no answer to this one's, here and in a classroom."""
+    asked = {predict.who.question(drawn).text for drawn in (first, replace(first, seed="kiwi"))}
+    assert len(asked) == 2
+
+
 def test_a_level_that_is_none_is_told_in_one_line():
     """With those that there are, and without the way through the program."""
     with pytest.raises(ParameterError, match="1, 2, 3"):
@@ -104,7 +112,7 @@ def test_what_is_named_is_judged_part_by_part(first):
 def test_a_time_that_is_no_number_and_a_run_in_place_of_its_mystery_are_told(first):
     """Not by an error about the program's inside."""
     found, log = first.finding, Progress()
-    for given in (None, "600", [600]):
+    for given in (None, "600", [600], 10**400, float("nan"), -1):
         told = check.named(first, found.who, found.brake, given, log=log)
         assert (told.right, "milliseconds as a number" in told.text) == (None, True)
     for ask in (lambda: check.named(first.run, *("x",) * 3), lambda: check.both(first.run, first)):

@@ -30,7 +30,6 @@ class Shuttle(MessagingHandler):
         self.sent = self.confirmed = 0
         self.bodies = []
         self.most_credit = 0
-        self.first_counts = []
 
     def on_start(self, event):
         connection = event.container.connect(self.url, allowed_mechs="ANONYMOUS")

@@ -150,7 +150,7 @@ def test_a_code_that_was_cut_off_is_reported(length):
     "around",
     [
         "{}\n", "  {}", "`{}`", "“{}”", "Look: {}", "https://example.org/#{}", "\ufeff{}",
-        "see <{}>",
+        "see <{}>", "(**{}**),",
     ],
 )  # fmt: skip
 def test_what_mails_and_chats_put_around_a_code_does_no_harm(around):

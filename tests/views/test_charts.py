@@ -251,7 +251,10 @@ def test_values_stand_on_the_bars():
 
 
 def test_long_names_below_bars_go_on_in_further_lines():
-    """They would run into each other, and cut ones could be taken for each other."""
+    """They would run into each other, and cut ones could be taken for each other.
+
+    On a narrow page, too, which gives each of five bars 90 px.
+    """
     long = ["it is on the disks of a majority", "it is on the disk of every replica"] * 2
     values = {f"{name} {n}": n for n, name in enumerate(long)}
     chart, short = bar_chart(values), bar_chart({"one at a time": 990.4, "half": 8200})
@@ -260,6 +263,9 @@ def test_long_names_below_bars_go_on_in_further_lines():
     assert all("\n" in name and max(map(len, name.split("\n"))) < 25 for name in names)
     assert chart.figure.height > short.figure.height
     assert next(iter(values)) in repr(chart)
+    wide = bar_chart({f"waiting costs nothing ({n})": n for n in range(5)}, width=860)
+    names = wide.figure.renderers[0].data_source.data["name"]
+    assert max(len(line) for name in names for line in name.split("\n")) <= 12
 
 
 # -- a whole trace ------------------------------------------------------------------------------

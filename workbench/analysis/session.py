@@ -12,6 +12,7 @@ it the full compiler is three times faster.
 
 from __future__ import annotations
 
+import logging
 import os
 import re
 import signal
@@ -252,6 +253,9 @@ def get_spark(
     heap = all_of_it.get(MEMORY_NAME, "of Spark's own")
     where = f"Java {java.version}{', bundled' if java.bundled else ''}, heap {heap}"
     tell(f"Spark starts ({where}): about 10 seconds")
+    # A mistake in a query is logged with its plan and Java's stack, and then told by the error.
+    for name in ("DataFrameQueryContextLogger", "SQLQueryContextLogger"):
+        logging.getLogger(name).disabled = True
     builder = SparkSession.builder
     for name, value in options.items():
         builder = builder.config(name, value)

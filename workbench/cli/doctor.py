@@ -23,7 +23,7 @@ from .lab import notebooks
 
 HELP = "what is installed, and what will not work and why"
 TEXT = """\
-Look at this machine: Python, packages, Java, memory, the lessons, and the
+Look at this machine: Python, packages, Java, memory, the lessons, and two
 tools that only tests use. Each finding says what works without it and what to
 do. Nothing is changed.
 
@@ -90,7 +90,7 @@ def as_text(findings: Iterable[Finding]) -> list[str]:
     elif notes:
         lines.append("The lessons work; the notes above say what does not.")
     else:
-        lines.append("Everything is there.")
+        lines.append("All that the lessons need is there.")
     return lines
 
 
@@ -209,6 +209,7 @@ def memory() -> Finding:
 
 def tool(what: str, names: Iterable[str], purpose: str, advice: str) -> Finding:
     """A program that only tests use: nothing of the lessons depends on it."""
-    found = next(filter(None, map(shutil.which, names)), None)
+    named = os.environ.get(f"WORKBENCH_{what.upper()}")
+    found = named or next(filter(None, map(shutil.which, names)), None)
     otherwise = f"not found; {purpose} (Debian, Ubuntu: {advice}), no lesson does"
     return Finding(OK, what, found or otherwise)

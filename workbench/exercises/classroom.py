@@ -155,7 +155,8 @@ class Classroom(Still, widgets.VBox):
         told = f"{say('room.bar', name=bar.name, n=bar.number, sure=bar.sure)} "
         solution = self._solution
         known = () if solution is None else solution.beliefs
-        belief = next((one for one in known if one.name == bar.belief), None)
+        mine = (one for one in known if (one.name, str(one.answer)) == (bar.belief, bar.answer))
+        belief = next(mine, None)
         if belief is not None and is_shown(belief):
             words, self.shown = contradiction(belief, solution, theirs=True)
             told += words
@@ -220,6 +221,7 @@ class Classroom(Still, widgets.VBox):
     def _uploaded(self, change: Any) -> None:
         for file in change["new"]:
             self.read_poll(bytes(file["content"]))
+        self.poll.value = ()  # the same file may be chosen again
 
     def __repr__(self) -> str:
         if not self.heard.told:

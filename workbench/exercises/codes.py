@@ -145,7 +145,7 @@ def number_of(code: str, length: int) -> int:
     Raises:
         CodeError: if they are not so many, or not of the alphabet.
     """
-    letters = re.sub(r"[\s-]", "", code).upper().translate(_LOOKS_LIKE)
+    letters = re.sub(r"[\W_]", "", code).upper().translate(_LOOKS_LIKE)
     if len(letters) != length or not set(letters) <= set(ALPHABET):
         raise CodeError(say("code-length", length=length, alphabet=ALPHABET))
     bits = 0

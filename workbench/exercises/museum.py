@@ -160,7 +160,8 @@ def _reader(
             # Up to the first frame that it gets wrong, and one more.
             upto = next(n for n, line in enumerate(found.lines) if line.seq == first)
             lines = lines[: upto + 2]
-        table = table_of("museum", lines, reader=say_here(f"museum.{kind.name}"))
+        named = {"reader": say_here(f"museum.{kind.name}"), "last": len(lines)}
+        table = table_of("museum", lines, **named, frames=len(found.lines))
         return Played(run=played, figure=found.wrong(kind.name), table=table)
 
     return Piece(

@@ -23,6 +23,7 @@ from __future__ import annotations
 import hashlib
 import os
 import re
+from codecs import BOM_UTF8
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import nullcontext
 from dataclasses import dataclass, field
@@ -198,7 +199,7 @@ class Lines:
 def read(data: bytes) -> Lines:
     """Read a log line by line, as far as it can be read; also one of the older form."""
     found = Lines()
-    for line in data.split(b"\n"):
+    for line in data.removeprefix(BOM_UTF8).split(b"\n"):
         bare = line.strip().removesuffix(b",")
         if not bare or bare == b"]}" or bare.startswith(b'{"format"'):
             continue

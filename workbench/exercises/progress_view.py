@@ -122,6 +122,7 @@ class ProgressView(Still, widgets.VBox):
 
     def _uploaded(self, change: Any) -> None:
         told = [self._taken(file) for file in change["new"]]
+        self.upload.value = ()  # the same file may be chosen again
         if told:
             self._say(" ".join(told))
 

@@ -41,13 +41,14 @@ no code.
 - After *Commit* each learner sees a code of eight characters. Collect them in a chat or on paper;
   `classroom("01/after-grant")` in a notebook of yours takes the lines as they are, or the CSV file
   of a poll, and charts what the room says. A bar, or its button, plays that answer beside the right
-  one. In a cell of the lesson's own notebook it works for every question above it.
+  one. In a cell of the lesson's own notebook it works for every question above it. A code is of a
+  question with its numbers and its language: the room and you have the same.
 - `present("01", section=4)` presents a lesson under the keys of a remote: Page Down and Page Up,
   `b` for black, a digit for a section; `.save("lesson_01.html")` makes a page for a laptop without
-  Python.
-- `section_code("01", 3)` is a code for the board: a learner who types it in the index, in a
-  lesson's card or at a locked question stays with the class up to section 3, until the next code;
-  `section_code("01")` opens the whole lesson.
+  Python. Lessons 10 and 11 happen live, and are shown in their notebooks.
+- `section_code("01", 3)` is a code for the board: a learner who types it in the index, in the card
+  of a lesson (from 02 on) or at a locked question stays with the class up to section 3, until the
+  next code; `section_code("01")` opens the whole lesson.
 - `handout("01").save("handout_01.html")` is a page to print.
 - `reset_all()` is for the next group: it forgets answers, branches and locks. Then close the
   lessons and start the lab again: each is as new, and a copy that somebody has written in is kept

@@ -30,6 +30,8 @@ predict, check, say = lesson.predict, lesson.check, lesson.say
 
 MORE, FEWER = 1.25, 0.8
 """From these ratios on a number is more than another, or less; between them about the same."""
+LONGEST_MS = 86_400_000
+"""A day: no mystery lasts as long."""
 
 
 # -- what is asked
@@ -39,7 +41,12 @@ MORE, FEWER = 1.25, 0.8
 def who(drawn: Mystery) -> Found:
     """Which application's sender was held?"""
     choices = {name: name for name in APPLICATIONS}
-    yield {"choices": choices, "messages": MESSAGES, "level": drawn.level}
+    yield {
+        "choices": choices,
+        "messages": MESSAGES,
+        "level": drawn.level,
+        "seed": drawn.seed,
+    }
     found = drawn.finding
     ends = {
         name: max(row.t_us for row in drawn.of(name) if row.kind in CARRIERS)
@@ -133,7 +140,7 @@ def named(drawn: Mystery, who: Any, brake: Any, lost_ms: Any) -> Case:
     legal = [name for name in brakes.ORDER if name != "none"]
     if brake not in legal:
         return case("no-brake", given=repr(brake), legal=", ".join(legal))
-    if not isinstance(lost_ms, int | float):
+    if not isinstance(lost_ms, int | float) or not 0 <= lost_ms <= LONGEST_MS:
         return case("no-time", given=repr(lost_ms))
     found = drawn.finding
     about = f"{who}, {brake}, {lost_ms} ms"

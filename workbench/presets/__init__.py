@@ -9,7 +9,8 @@ with its section; `Proton` is Qpid Proton 0.40; `go-amqp`
 is Azure/go-amqp; `article` is the RabbitMQ team's "Ten Benefits of AMQP 1.0 Flow Control";
 `RabbitMQ NAME` is a setting of RabbitMQ's application `rabbit`, by the name that its configuration
 has for it; `rabbit_...` is a module of its source; `capture` is one of a real broker in
-`data/captures`; `ours` is this project's choice, with the reason in the text.
+`data/captures`; `measured` was tried on that broker; `ours` is this project's choice, with the
+reason in the text.
 """
 
 from __future__ import annotations

@@ -53,8 +53,8 @@ class Run:
         preset: every default number.
         parameters: every parameter with its value.
         actions: the learner's acts, in the order in which they were applied.
-        seed: reserved for scenarios with chance in them, of which there are none; part of the run's
-            identity.
+        seed: part of the run's identity and of nothing else: a scenario with chance has a parameter
+            `seed` of its own.
         code: functions of a learner that the run uses, by name. They are no part of its identity:
             a share code or a name cannot hold them.
         rows: the trace, one row per event.
@@ -423,7 +423,7 @@ def run(
             protocol.
         parameters: values that differ from the scenario's defaults.
         actions: acts in the order of their `after_seq`.
-        seed: for scenarios with chance in them.
+        seed: see `Run`.
         max_rows: the run stops with a note when it has made this many rows.
         code: functions of a learner, by the name under which the scenario looks for them.
 

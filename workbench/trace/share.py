@@ -54,6 +54,7 @@ PARTS: Mapping[str, str] = {
 _HEAD = re.compile(r"WB(\d{1,4})\.", re.ASCII)
 _DATA = re.compile(r"[A-Za-z0-9_-]+", re.ASCII)
 _CHECK = 6  # characters of 32 bits in base64url
+_BEHIND = ".,;:!?*~)]}>"
 _QUOTES = "`\"'<>“”„‘’«»"
 
 Value = int | bool | str | None
@@ -125,7 +126,7 @@ def decode(text: object) -> Shared:
     """Read a share code, as far as it can be read.
 
     Blanks, line breaks and quotation marks that mails and chats put in do not matter, nor does
-    what stands before the code, such as the rest of a link.
+    what stands before the code, such as the rest of a link, or a sign of punctuation behind it.
 
     Raises:
         ShareCodeError: if nothing of it can be read; the text says why.
@@ -141,7 +142,7 @@ def decode(text: object) -> Shared:
         )
     shared, problems, found = Shared(), [], set()
     read: dict[str, str] = {}
-    for piece in filter(None, plain[head.end() :].split(".")):
+    for piece in filter(None, plain[head.end() :].rstrip(_BEHIND).split(".")):
         tag = piece[:1]
         try:
             value = _unpacked(piece)

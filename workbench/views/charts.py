@@ -75,6 +75,7 @@ const columns = cb_obj.inner_width < 400 ? 1 : 2;
 for (const one of [...cb_obj.above, ...cb_obj.below]) if (one.ncols) one.ncols = columns;"""
 _LEGEND_ROW = 26  # px
 _LETTER, _NAME_LINE = 8, 16  # px, of a name below a bar
+_NARROW = 460  # px, of a chart beside the file browser of a page of 900
 # A legend is made of elements, whose colours Bokeh reads before they are in the page.
 LEGEND_SHEET = f":host{{background:{_PAPER}!important}}.bk-label{{color:{_INK}!important}}"
 
@@ -649,8 +650,9 @@ def bar_chart(
     """
     unit = say("bars.rate") if unit is None else unit
     looks = [LOOKS[place % len(LOOKS)] for place in range(len(values))]
-    # Side by side long names would run into each other: they go on in further lines.
-    room = max(12, round(width / _LETTER / max(1, len(values))))
+    # Side by side long names would run into each other: they go on in further lines, as many as a
+    # narrow page needs.
+    room = max(12, round(min(width, _NARROW) / _LETTER / max(1, len(values))))
     names = [textwrap.fill(name, room) for name in values]
     height += _NAME_LINE * max((name.count("\n") for name in names), default=0)
     source = ColumnDataSource(

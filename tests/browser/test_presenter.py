@@ -15,8 +15,10 @@ from workbench.views.presenter import Presentation, Slide
 pytestmark = pytest.mark.slow
 
 LESSONS = ("01", "02", "03", "04", "05", "06", "07", "08", "09", "12")
-SMALL, LARGE = (1280, 800), (1920, 1080)
-SIZES = [(lesson, SMALL) for lesson in LESSONS] + [("02", LARGE), ("07", LARGE)]
+SMALL, LARGE, ZOOMED = (1280, 800), (1920, 1080), (853, 533)
+SIZES = [(lesson, SMALL) for lesson in LESSONS] + [
+    ("02", LARGE), ("07", LARGE), ("05", ZOOMED), ("08", ZOOMED),
+]  # fmt: skip
 # What cannot be read of a slide, at the first 25 steps of its picture and at those that have a
 # mark: before the curtain and behind it.
 CUT = """async () => {

@@ -606,6 +606,23 @@ def test_a_knob_is_turned_and_sent_by_keyboard(opened):
     ]
 
 
+def test_parties_have_the_room_that_no_number_line_takes(opened):
+    """AMQP 0-9-1 without a prefetch has none: half of the picture was empty."""
+    page = opened(scenes.scene(run("sharing")), width=900)
+    picture = page.locator(".wst-picture").bounding_box()
+    boxes = [one.bounding_box() for one in page.locator("rect.node").all()]
+    above = min(box["y"] for box in boxes) - picture["y"]
+    below = picture["y"] + picture["height"] - max(box["y"] + box["height"] for box in boxes)
+    assert above + below < 0.3 * picture["height"]
+    assert abs(above - below) < 20
+
+
+def test_the_idea_of_a_picture_is_seen_whole(opened):
+    """In a narrow page a long one has three lines."""
+    page = opened(scenes.scene(run("sharing")) | {"idea": "three lines of words " * 12}, width=700)
+    assert page.locator(".wst-q").evaluate("(one) => one.scrollHeight <= one.clientHeight")
+
+
 @pytest.mark.parametrize("stands", [30, 1_000])
 def test_what_a_knob_stands_at_can_be_raised(opened, stands):
     """More may have been granted, in another branch or before the slice, than its dial goes to."""

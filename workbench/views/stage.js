@@ -728,10 +728,11 @@ function sides(nodes, links) {
 }
 function link(view) {
   const { scene, W, H } = view, grow2 = Math.round((H - 392) * 0.35), columns = sides(scene.nodes, scene.links ?? []), last = columns.length - 1;
-  const most = Math.max(...columns.map((list) => list.length)), w = view.small || last > 1 ? 146 : Math.round(clamp(W * 0.21, 160, 210)), high = (most > 1 ? 186 : 154) + grow2, lines = scene.lines ?? [];
+  const most = Math.max(...columns.map((list) => list.length)), w = view.small || last > 1 ? 146 : Math.round(clamp(W * 0.21, 160, 210)), lines = scene.lines ?? [];
+  const high = lines.length ? (most > 1 ? 186 : 154) + grow2 : Math.min(H - 2 * EDGE - 20, most * (170 + grow2)), up = lines.length ? EDGE - 2 : (H - high) / 2 - 4;
   const place = (list, node, x) => {
     const gap = 14, tall = (high - (list.length - 1) * gap) / list.length;
-    return { x, y: EDGE - 2 + list.indexOf(node) * (tall + gap), w, h: tall };
+    return { x, y: up + list.indexOf(node) * (tall + gap), w, h: tall };
   };
   const column = (node) => columns.findIndex((list) => list.includes(node)), boxes = new Map(scene.nodes.map((node) => [node.id, place(columns[column(node)], node, EDGE + (W - 2 * EDGE - w) * (last ? column(node) / last : 0))]));
   const kids = [], wires = [], links = scene.links ?? [], tight = most > 1;
@@ -1137,7 +1138,7 @@ function isTall(scene, width) {
   const question = scene.question, verdicts = [question?.verdict, ...Object.values(question?.verdicts ?? {})].filter((one) => Boolean(one));
   const options = question ? question.options.reduce((sum, one) => sum + String(one).length * 7 + 28, question.free ? 190 : 120) : 0;
   const lines = (text, room) => text.length * 6.9 / Math.max(room, 120);
-  return Boolean(question && lines(question.text, width - options - 110) > 1.8) || verdicts.some((one) => lines(one.why, width - 140) > 1.6);
+  return lines(question?.text ?? scene.idea, width - options - 110) > 1.8 || verdicts.some((one) => lines(one.why, width - 140) > 1.6);
 }
 
 // tabs.ts

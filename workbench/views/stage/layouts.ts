@@ -81,11 +81,13 @@ function sides(nodes: Node[], links: Link[]): Node[][] {
 
 function link(view: View): Kid[] {
   const { scene, W, H } = view, grow = Math.round((H - 392) * 0.35), columns = sides(scene.nodes, scene.links ?? []), last = columns.length - 1;
-  const most = Math.max(...columns.map((list) => list.length)), w = view.small || last > 1 ? 146 : Math.round(clamp(W * 0.21, 160, 210)), high = (most > 1 ? 186 : 154) + grow, lines = scene.lines ?? [];
+  const most = Math.max(...columns.map((list) => list.length)), w = view.small || last > 1 ? 146 : Math.round(clamp(W * 0.21, 160, 210)), lines = scene.lines ?? [];
+  // Without a line below them the parties have all of the picture, and stand in its middle.
+  const high = lines.length ? (most > 1 ? 186 : 154) + grow : Math.min(H - 2 * EDGE - 20, most * (170 + grow)), up = lines.length ? EDGE - 2 : (H - high) / 2 - 4;
   const place = (list: Node[], node: Node, x: number): Box => {
     // Between them is room for the half of a pill that hangs out.
     const gap = 14, tall = (high - (list.length - 1) * gap) / list.length;
-    return { x, y: EDGE - 2 + list.indexOf(node) * (tall + gap), w, h: tall };
+    return { x, y: up + list.indexOf(node) * (tall + gap), w, h: tall };
   };
   const column = (node: Node) => columns.findIndex((list) => list.includes(node)), boxes = new Map<string, Box>(scene.nodes.map((node) => [node.id, place(columns[column(node)], node, EDGE + (W - 2 * EDGE - w) * (last ? column(node) / last : 0))] as const));
   const kids: Kid[] = [], wires: [Link, Wire, boolean][] = [], links = scene.links ?? [], tight = most > 1;

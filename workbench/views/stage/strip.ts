@@ -52,5 +52,5 @@ export function isTall(scene: Scene, width: number): boolean {
   const question = scene.question, verdicts = [question?.verdict, ...Object.values(question?.verdicts ?? {})].filter((one): one is Verdict => Boolean(one));
   const options = question ? question.options.reduce<number>((sum, one) => sum + String(one).length * 7 + 28, question.free ? 190 : 120) : 0;
   const lines = (text: string, room: number) => (text.length * 6.9) / Math.max(room, 120);
-  return Boolean(question && lines(question.text, width - options - 110) > 1.8) || verdicts.some((one) => lines(one.why, width - 140) > 1.6);
+  return lines(question?.text ?? scene.idea, width - options - 110) > 1.8 || verdicts.some((one) => lines(one.why, width - 140) > 1.6);
 }

@@ -113,8 +113,12 @@ def test_the_columns_of_a_widget_s_table_stand_apart(lab_page):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "lesson", ["02_race.ipynb", "03_drain.ipynb", "06_amqp091.ipynb", "12_capstone.ipynb"]
-)
+    "lesson",
+    [
+        "02_race.ipynb", "03_drain.ipynb", "06_amqp091.ipynb", "08_alarms.ipynb", "09_qpid.ipynb",
+        "12_capstone.ipynb",
+    ],
+)  # fmt: skip
 def test_nothing_is_cut_in_a_narrow_window(lab_page, lesson):
     """Beside the file browser, too, code, lists, tables and charts go on in a second line."""
     lab_page.page.set_viewport_size({"width": 900, "height": 800})

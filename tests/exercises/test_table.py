@@ -41,9 +41,10 @@ def test_times_stand_where_numbers_do():
 
 
 def test_the_name_of_a_method_goes_on_in_the_next_line_of_a_narrow_page():
-    """After its dot or underscore, at the head of a column too; a number is never parted."""
+    """After dot, underscore or equals sign, in a head too; a number is never parted."""
     page = shown(("release", "tells", "ms"), ("3.5.5", "connection.blocked, 0.4", "1.5"))
     assert f"<td{LEFT}>connection.<wbr>blocked, 0.4</td><td>1.5</td>" in page
+    assert "(active=<wbr>false)" in shown(("release", "tells"), ("1.5.0", "(active=false)"))
     page = shown(("step", "Buf_Alloc"), ("orders_socket", "60_950"))
     assert "Buf_<wbr>Alloc" in page
     assert "orders_<wbr>socket" in page

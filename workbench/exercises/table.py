@@ -124,8 +124,8 @@ _UNIT = r" (?=(?:µs|ms|s|min)\b)"
 
 
 def _breakable(cell: str) -> str:
-    """As HTML: in a full line a name may part after dot or underscore, a time or protocol never."""
-    told = re.sub(r"(?<=[a-z])[._](?=[a-zA-Z])", r"\g<0><wbr>", html.escape(cell))
+    """As HTML: a name may part after dot, underscore or equals sign, a time or protocol never."""
+    told = re.sub(r"(?<=[a-z])[._=](?=[a-zA-Z])", r"\g<0><wbr>", html.escape(cell))
     told = re.sub(rf"(?<=\d){_UNIT}", "&nbsp;", told)
     in_one = r'<span style="white-space:nowrap">\g<0></span>'
     return re.sub(r"\bAMQP (?:0-9-1|0-10|1\.0)", in_one, told)

@@ -37,6 +37,9 @@ def test_a_handout_is_one_page_with_the_run_it_shows(lesson):
     assert "<svg" in text
     assert html.escape(page.title) in text
     assert len(page.code) < 1_200  # what a telephone still reads from paper
+    shown = page._repr_html_()
+    assert all(f"<li>{html.escape(fact)}</li>" in shown for fact in page.facts)
+    assert ".save(" in shown
 
 
 @pytest.mark.parametrize(

@@ -47,14 +47,21 @@ class Handout:
             picture.pop(button, None)
         square = segno.make(self.code, error="l", micro=False)
         drawn = square.svg_inline(scale=1, border=2, omitsize=True)
-        facts = "".join(f"<li>{html.escape(fact)}</li>" for fact in self.facts)
         above = (
             f'<div class="sheet"><h1>{html.escape(self.title)}</h1><div class="row"><div>'
-            f'<ol>{facts}</ol><p class="formula">{html.escape(self.formula)}</p></div>'
-            f'<div class="code">{drawn}<div>{html.escape(say("handout.code"), quote=False)}</div>'
-            "</div></div></div>"
+            f'{self._text}</div><div class="code">{drawn}'
+            f"<div>{html.escape(say('handout.code'), quote=False)}</div></div></div></div>"
         )
         return stage_page(picture, self.step, above=above, style=asset("handout.css"))
+
+    @property
+    def _text(self) -> str:
+        facts = "".join(f"<li>{html.escape(fact)}</li>" for fact in self.facts)
+        return f'<ol>{facts}</ol><p class="formula">{html.escape(self.formula)}</p>'
+
+    def _repr_html_(self) -> str:
+        saves = html.escape(say("handout.saves"), quote=False)
+        return f"<p><b>{html.escape(self.title)}</b></p>{self._text}<p>{saves}</p>"
 
     def save(self, path: str | os.PathLike[str]) -> Path:
         """Write the page, to be printed from a browser."""

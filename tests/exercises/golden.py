@@ -466,9 +466,8 @@ def memory(i: int) -> Run:
 
 
 def all_clear(i: int) -> Question:
-    given = {"message_bytes": 1_000, "messages": 60}
-    if i:  # larger messages: a few are enough
-        given = {"message_bytes": 2_000 + 20 * i, "messages": 26 + i}
+    size = 1_000 + 25 * i
+    given = {"message_bytes": size, "messages": -(-60_000 // size)}
     times = {
         "processing_us": (4 + i % 2) * 1_000_000,
         "collected_us": (2 + i % 4) * 1_000_000,

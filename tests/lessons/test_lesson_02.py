@@ -199,6 +199,15 @@ def test_what_has_not_landed_has_not_crossed_yet(race):
         assert lesson_02.crosses(acted(race, ORDERS[order]))
 
 
+def test_ends_are_compared_when_nothing_is_on_the_wire():
+    """A message more on its way makes them differ, whatever the rule."""
+    waiting = acted(run("race", parameters=ARTICLE), (*ORDERS[CROSSING[0]], SEND_TRANSFER))
+    verdict = judged(lesson_02.check.crossed, waiting)
+    assert verdict.right is None
+    assert "still on the wire" in verdict.text
+    assert judged(lesson_02.check.crossed, acted(waiting, (TRANSFER_ARRIVES,))).right
+
+
 def test_an_untouched_desk_is_not_judged(race):
     """Who runs all cells at once is told what to do."""
     log = Progress()
@@ -257,6 +266,13 @@ def test_a_sender_that_never_sends_is_safe_and_does_not_pass():
     verdict = judged(lesson_02.check.sender, idle, **SIZE)
     assert verdict.right is False
     assert "waits for ever" in verdict.text
+
+
+def test_a_search_that_was_cut_short_judges_nobody():
+    """None bad so far proves nothing, and accuses nobody."""
+    verdict = judged(lesson_02.check.sender, right, messages=1_000, grants=[500, 1_000])
+    assert verdict.right is None
+    assert "take fewer than 1,000 messages" in verdict.text
 
 
 def test_a_naive_sender_passes_until_the_count_wraps():

@@ -91,7 +91,7 @@ def test_only_a_slow_majority_makes_a_confirm_slow(five, nodes, kind, answer):
     question = predict.slow_disks.question(five, nodes, 50)
     assert question.name == f"07/{kind}"
     names = " and ".join(filter(None, (", ".join(nodes[:-1]), nodes[-1])))
-    assert question.text.startswith(f"n1 leads. On {names} an fsync")
+    assert question.text.startswith(f"Of 5 replicas n1 leads. On {names} an fsync")
     assert question.solve().answer == said("slow-disks", answer)
 
 

@@ -237,7 +237,7 @@ def _crossing(form: int) -> dict[str, Any]:
         "client_window": 2 * frames,
         "link_credit": 4 * frames,
         "broker_first_id": 10 * frames,
-        "latency_us": 100 * frames,
+        "latency_us": 100 * frames + 100,  # by then the broker stands at its window
     }
     return {"run": run("windows", PRESET, given), "number": frames, "frames": frames + 1}
 
@@ -363,7 +363,7 @@ def tolerated(run: Run, publish: int) -> Found:
         case="ended" if over else "all",
         condition=error.get("condition", "") if isinstance(error, dict) else error or "",
         ended=measure.step(over) if over else None,
-        sent=len(transfers(branch.rows, CLIENT)),
+        sent=sum(over is None or row.seq < over.seq for row in transfers(branch.rows, CLIENT)),
         wrong={"the first frame too many ends it": 0, "nobody counts": publish},
         beside=counted(
             branch,
@@ -403,13 +403,14 @@ def _both_ways(form: int) -> dict[str, Any]:
 @lesson.asks
 def express(run: Run) -> Found:
     """Does a second session get through beside one that is full?"""
+    ready = int(run.parameters["express"] or 0)
     yield {
-        "ready": int(run.parameters["express"] or 0),
+        "ready": ready,
         "stuck": int(run.parameters["messages"] or 0) - _arrived(run),
     }
     assert not _ends(run.rows)
     assert not _ledger(transfers(run.rows)[-1], "remote_incoming_window")
-    branch = run.then("begin_session")
+    branch = run.then("begin_session", link_credit=max(1, ready))
     came = transfers(branch.rows, BROKER, RECEIVED, link=EXPRESS)
     half = _announced(run.rows, CLIENT) // 2
     return facts(

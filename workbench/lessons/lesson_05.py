@@ -148,16 +148,19 @@ def _looks(branch: Run) -> tuple[str, int | None]:
         for row in rows
         if row.event == "block" and row.kind == "unconfirmed" and row.link == FIRST and row.ledger
     )
-    said = [str(look) for look in looks] or [say("nothing")]
-    return lesson.joined("and", said), next(held, None)
+    return lesson.joined("and", [str(look) for look in looks]), next(held, None)
 
 
 def _held_back(branch: Run, **more: Any) -> Facts:
     """How many messages go out to a queue that hangs, and what the broker saw where it looked."""
     looks, unconfirmed = _looks(branch)
+    if unconfirmed is None:
+        how = "never-held" if looks else "never-looked"
+    else:
+        how = "held" if looks else "held-at-once"
     return facts(
         sent(branch.rows),
-        case="never-held" if unconfirmed is None else "held",
+        case=how,
         looks=looks,
         unconfirmed=unconfirmed,
         gate=_first(branch),
@@ -187,8 +190,9 @@ stall_takes.again(_publisher)
 
 
 @lesson.asks
-def one_confirmed(run: Run, publish: int, confirmed: int) -> Facts:
+def one_confirmed(run: Run, publish: int, confirmed: int) -> Found:
     """And if the queue had confirmed one before it hung?"""
+    yield {"first": _first(run)}
     without = sent(stalled(run, publish).rows)
     branch = stalled(run, publish, confirmed=confirmed)
     more = sent(branch.rows) - without - confirmed
@@ -206,8 +210,9 @@ one_confirmed.again(lambda form: {**_publisher(form), "confirmed": 1})
 
 
 @lesson.asks
-def settled_takes(run: Run, publish: int) -> Facts:
+def settled_takes(run: Run, publish: int) -> Found:
     """How many settled messages go out to a queue that hangs?"""
+    yield {"first": _first(run)}
     branch = stalled(run, publish)
     return facts(
         sent(branch.rows),
@@ -224,8 +229,10 @@ settled_takes.again(lambda form: _publisher(form, settled=True))
 def told_in(run: Run, messages: int) -> Facts:
     """How many dispositions tell of messages that are confirmed together?"""
     assert sent(run.rows) == messages
+    told = len(_dispositions(run.rows))
     return facts(
-        len(_dispositions(run.rows)),
+        told,
+        case="range" if told == 1 else "other",
         wrong={"one frame a message": messages, "confirms are silent": 0},
         beside=counted(run, say("told"), _dispositions(run.rows)),
     )
@@ -255,8 +262,9 @@ def both_ways(run: Run, link_credit: int) -> Found:
 
 
 @lesson.asks
-def changed_setting(run: Run, link_credit: int, publish: int) -> Facts:
+def changed_setting(run: Run, link_credit: int, publish: int) -> Found:
     """What does the next grant say when max_link_credit was changed meanwhile?"""
+    yield {"first": _first(run)}
     lowered = run.then("set_max_link_credit", link_credit=link_credit)
     branch = lowered.then("publish", count=publish)
     flow = _grants(branch.rows, after=run.last)[0]

@@ -272,6 +272,7 @@ def _replicas(form: int) -> Run:
 def trigger(run: Run) -> Found:
     """What has to be so before a message is confirmed?"""
     disks = Replicas(run.rows).nodes.values()
+    assert all(disk.fsync_us.now is not None for disk in disks)  # of a dead node nobody knows
     times = [f"{measure.milliseconds(disk.fsync_us.now or 0):g}" for disk in disks]
     yield {"count": len(times), "times": _listed(times)}
     branch = run.then("publish", count=1)
@@ -314,13 +315,15 @@ def slow_disks(run: Run, nodes: Sequence[str], fsync_ms: int) -> Found:
     few = "leader" if leader in nodes else "follower"
     yield {
         "leader": leader,
+        "count": len(story.nodes),
         "names": _listed(nodes),
-        "kind": "majority" if len(nodes) >= majority else few,
+        "kind": "majority" if len(set(nodes)) >= majority else few,
     }
     slow = slowed(run, nodes, fsync_ms).then("publish", count=1)
     took, before = confirm_us(slow), confirm_us(equal)
     assert took is not None
     assert before is not None
+    assert about(took, before) or took >= fsync_ms * 1_000
     story = Replicas(slow.rows)
     return facts(
         "before" if about(took, before) else "slow",
@@ -503,6 +506,7 @@ def overshoot(limit: int, publish: int) -> Facts:
     branch = soft_limit_run(limit, publish)
     stop = slow_at(branch)
     assert stop is not None
+    assert _most_pending(branch) < publish
     return facts(
         _most_pending(branch),
         wrong={"the soft limit stops the publisher": stop, "nothing stops it": publish},

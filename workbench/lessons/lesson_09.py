@@ -254,10 +254,11 @@ def free_queue(run: Run, publish: int, free: int) -> Found:
     window = int(run.parameters["window"] or 0)
     yield {"window": window}
     branch = together(run, _put(publish)).then("publish", queue=SECOND, count=free)
-    held = max(_levels(branch.rows))
+    held, came = max(_levels(branch.rows)), max(_levels(branch.rows, SECOND))
     assert held == publish == int(run.parameters["stop"] or 0) + 1
+    assert 0 < came < free
     return facts(
-        max(_levels(branch.rows, SECOND)),
+        came,
         full=held,
         wrong={
             "a free queue is not held": free,
@@ -272,6 +273,8 @@ def free_queue(run: Run, publish: int, free: int) -> Found:
 def survives(run: Run, publish: int, every_us: int) -> Found:
     """What becomes of a producer that is faster than whoever consumes?"""
     window = int(run.parameters["window"] or 0)
+    assert run.parameters["most"]
+    assert run.parameters["stop"]
     yield {
         "kind": "window" if window else "old",
         "window": say("window" if window else "no-window", window=window),
@@ -378,6 +381,7 @@ def other_queue(both: Sequence[Face], other: int) -> Found:
     """Over which protocol do messages for an empty queue go out while another is too full?"""
     yield {}
     reached = {one.protocol: one.other for one in both}
+    assert all(reached[name] in (0, other) for name in FACES)
     session, link = (reached[name] == other for name in FACES)
     return facts(
         ("both" if link else "session") if session else ("link" if link else "neither"),

@@ -26,6 +26,8 @@ def beside_slow_target(fast: Run, slow: Run, link: str, slow_link: str) -> Facts
     alone, now, crawl = (
         link_rate(played, of) for played, of in ((fast, link), (slow, link), (slow, slow_link))
     )
+    assert crawl < alone
+    assert not about(crawl, alone)
     other = "as-slow" if about(now, crawl) else "shared"
     return facts(
         "as-fast" if about(now, alone) else other,

@@ -261,7 +261,7 @@ def test_the_numbers_of_a_drain_reach_question_and_answer(ready, credit, start):
     assert f"grants {credit}" in brings.text
     assert brings.solve().answer == ready
     counts = lesson_03.predict.drain_counts.question(queue, credit)
-    assert f"It was {start} before" in counts.text
+    assert f"delivery-count is {start}." in counts.text
     assert counts.solve().answer == serial.add(start, credit)
 
 

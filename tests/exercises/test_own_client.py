@@ -191,7 +191,7 @@ def test_the_second_flow_asks_for_more_before_a_message_came(server, wire):
 
 def test_a_flow_that_answers_a_message_is_not_the_one_that_is_asked_for():
     """With messages before it, its credit is another: then the client is to be run again."""
-    with pytest.raises(NotYetError, match="messages had come before it"):
+    with pytest.raises(NotYetError, match="messages had come before that"):
         predict.next_credit.question(golden.server(3)).solve()
 
 

@@ -253,7 +253,7 @@ def get_spark(
     heap = all_of_it.get(MEMORY_NAME, "of Spark's own")
     where = f"Java {java.version}{', bundled' if java.bundled else ''}, heap {heap}"
     tell(f"Spark starts ({where}): about 10 seconds")
-    # A mistake in a query is logged with its plan and Java's stack, and then told by the error.
+    # PySpark logs a mistake in a query, with its plan and Java's stack, before the error tells it.
     for name in ("DataFrameQueryContextLogger", "SQLQueryContextLogger"):
         logging.getLogger(name).disabled = True
     builder = SparkSession.builder

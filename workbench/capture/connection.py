@@ -52,7 +52,7 @@ class _Stream:
         self.protocol: str | None = None
         self._gap = False
         self._head = b""
-        self._times: list[tuple[int, int]] = []  # an empty deque takes 760 octets
+        self._times: list[tuple[int, int]] = []  # no deque: an empty one takes 760 octets
         self._fed = 0
         self._last_us = 0
 

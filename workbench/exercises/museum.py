@@ -160,8 +160,8 @@ def _reader(
             # Up to the first frame that it gets wrong, and one more.
             upto = next(n for n, line in enumerate(found.lines) if line.seq == first)
             lines = lines[: upto + 2]
-        named = {"reader": say_here(f"museum.{kind.name}"), "last": len(lines)}
-        table = table_of("museum", lines, **named, frames=len(found.lines))
+        reader, frames = say_here(f"museum.{kind.name}"), len(found.lines)
+        table = table_of("museum", lines, reader=reader, last=len(lines), frames=frames)
         return Played(run=played, figure=found.wrong(kind.name), table=table)
 
     return Piece(

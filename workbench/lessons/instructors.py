@@ -41,8 +41,8 @@ no code.
 - After *Commit* each learner sees a code of eight characters. Collect them in a chat or on paper;
   `classroom("01/after-grant")` in a notebook of yours takes the lines as they are, or the CSV file
   of a poll, and charts what the room says. A bar, or its button, plays that answer beside the right
-  one. In a cell of the lesson's own notebook it works for every question above it. A code is of a
-  question with its numbers and its language: the room and you have the same.
+  one. In a cell of the lesson's own notebook it works for every question above it. A code is read
+  only with the numbers and in the language of its question: use those of the room.
 - `present("01", section=4)` presents a lesson under the keys of a remote: Page Down and Page Up,
   `b` for black, a digit for a section; `.save("lesson_01.html")` makes a page for a laptop without
   Python. Lessons 10 and 11 happen live, and are shown in their notebooks.

@@ -101,7 +101,7 @@ def nulls(type_: Any, count: int) -> Any:
 
 
 def from_table(table: Any) -> list[Row]:
-    """The rows of an Arrow table or record batch with a trace's columns, octets or none."""
+    """The rows of an Arrow table or record batch with a trace's columns, the octets or not."""
     there = table.schema.names
     columns = (
         _cells(table.column(name), name) if name in there else repeat(None)
@@ -111,7 +111,7 @@ def from_table(table: Any) -> list[Row]:
 
 
 def _cells(column: Any, name: str) -> list[Any]:
-    """A column as the rows have it; of texts that come again and again each is made once."""
+    """A column as the rows have it; a text that comes again is one object."""
     import pyarrow as pa
 
     if name in STRUCT_COLUMNS:

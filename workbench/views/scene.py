@@ -318,7 +318,7 @@ class Strip:
         assert self.deeds is not None
         state["off"] = self.deeds.off(legal)
         for place, knobs in self.deeds.knobs().items():
-            node = state["nodes"].get(place, state["nodes"].get(BROKER))  # disks are its
+            node = state["nodes"].get(place, state["nodes"].get(BROKER))  # the broker has the disks
             if node is not None:
                 node["knobs"] = node.get("knobs", {}) | knobs
         state["on"] = {

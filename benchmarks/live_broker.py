@@ -31,6 +31,10 @@ from proton.reactor import AtLeastOnce, AtMostOnce, Container
 from proton.utils import BlockingConnection
 
 REPO = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(REPO))
+
+from tests.ports import free_port  # noqa: E402
+
 EXAMPLE = REPO / "benchmarks" / "third_party" / "proton" / "broker.py"
 BODY = bytes(100)
 ADDRESS = "/queues/bench"
@@ -104,13 +108,6 @@ def client(role, url, count, settled):
 
 
 # -- brokers --------------------------------------------------------------------------------------
-
-
-def free_port():
-    """A port that is free now."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
 
 
 class Broker:

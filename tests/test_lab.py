@@ -6,8 +6,9 @@ import urllib.request
 
 import pytest
 
-from tests.browser.conftest import TOKEN, free_port, running
+from tests.browser.conftest import TOKEN, running
 from tests.conftest import REPO
+from tests.ports import free_port
 
 
 @pytest.fixture(scope="module")

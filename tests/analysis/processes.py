@@ -3,7 +3,6 @@
 import os
 import shutil
 import signal
-import socket
 import subprocess
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -20,13 +19,6 @@ def of_spark(java):
     """Its variables: on this machine alone, and with nothing of this process's search path."""
     variables = {name: text for name, text in os.environ.items() if name != "PYTHONPATH"}
     return variables | {"JAVA_HOME": str(java.home), "SPARK_LOCAL_IP": "127.0.0.1"}
-
-
-def free_port():
-    """A port of this machine that nobody listens at."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        return str(free.getsockname()[1])
 
 
 def can_hide():

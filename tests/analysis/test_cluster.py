@@ -14,13 +14,14 @@ from pathlib import Path
 
 import pytest
 
+from tests.ports import free_port
 from workbench import folds
 from workbench.analysis.errors import UNSEEN, AnalysisError
 from workbench.analysis.java import find_java
 from workbench.capture.importer import import_capture
 from workbench.trace import files
 
-from .processes import can_hide, free_port, of_spark, running, spark_class, without
+from .processes import can_hide, of_spark, running, spark_class, without
 from .runs import CAPTURES
 
 REPO = Path(__file__).resolve().parents[2]
@@ -81,7 +82,7 @@ def cluster(place, hidden, java):
     """A master's URL, and the process groups of its two workers, which do not see a folder."""
     program, variables, port = spark_class(), of_spark(java), free_port()
     here = ["--host", "127.0.0.1", "--webui-port", "0"]
-    master = [program, "org.apache.spark.deploy.master.Master", *here, "--port", port]
+    master = [program, "org.apache.spark.deploy.master.Master", *here, "--port", str(port)]
     worker = [program, "org.apache.spark.deploy.worker.Worker", *here, "-c", "1", "-m", "512m"]
     worker = without(hidden, worker)
     with ExitStack() as processes:

@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from tests.patience import until
+from tests.ports import free_port
 from workbench import folds
 from workbench.analysis import session
 from workbench.analysis.errors import UNSEEN, AnalysisError
@@ -21,7 +22,7 @@ from workbench.analysis.java import find_java
 from workbench.capture.importer import import_capture
 from workbench.trace import files
 
-from .processes import can_hide, free_port, of_spark, running, spark_class, without
+from .processes import can_hide, of_spark, running, spark_class, without
 from .runs import CAPTURES
 from .test_questions import CONNECTED, CUT, same
 
@@ -70,7 +71,7 @@ print("answer", json.dumps([answers, result.files, result.rows, tasks, unseen]))
 
 def answers_at(port):
     """Whether somebody listens there."""
-    with suppress(OSError), socket.create_connection(("127.0.0.1", int(port))):
+    with suppress(OSError), socket.create_connection(("127.0.0.1", port)):
         return True
     return False
 
@@ -88,7 +89,7 @@ def answer(tmp_path_factory, rows):
     (place / "hidden").mkdir()
     files.write(place / "hidden" / "trace.parquet", rows[:1])
     port = free_port()
-    settings = SMALL | {"spark.connect.grpc.binding.port": port}
+    settings = SMALL | {"spark.connect.grpc.binding.port": str(port)}
     command = [
         spark_class(), "org.apache.spark.deploy.SparkSubmit", "--class", SERVER,
         "--master", "local[2]", "--driver-memory", "1g",

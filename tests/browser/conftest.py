@@ -15,7 +15,6 @@ A test takes `lab_page` and works on a copy of the lessons, never on the committ
 import json
 import os
 import shutil
-import socket
 import subprocess
 import sys
 import time
@@ -31,6 +30,7 @@ import pytest
 
 from tests.conftest import REPO, find_chromium
 from tests.patience import TIMEOUT_S
+from tests.ports import free_port
 
 TOKEN = "browser-test"
 STEP_MS = TIMEOUT_S * 1000
@@ -230,13 +230,6 @@ def lab_root(tmp_path_factory) -> Path:
     if (REPO / "data").is_dir():
         (root / "data").symlink_to(REPO / "data")
     return root
-
-
-def free_port() -> int:
-    """Find a TCP port of the loopback interface that nobody uses now."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
 
 
 def wait_for_answer(url: str, process: subprocess.Popen, log: Path) -> None:

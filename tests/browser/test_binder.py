@@ -13,7 +13,9 @@ from pathlib import Path
 import psutil
 import pytest
 
-from .conftest import REPO, LabPage, free_port, lab_command, new_page, running
+from tests.ports import free_port
+
+from .conftest import REPO, LabPage, lab_command, new_page, running
 from .test_lesson_01 import picture, where
 
 pytestmark = [

@@ -204,6 +204,12 @@ def opener(page, folder):
     return open_
 
 
+def hold_the_clock(page) -> None:
+    """The page's time stands from here: `install` alone lets it run, and a busy machine is late."""
+    page.clock.install(time=0)
+    page.clock.pause_at(3_600)
+
+
 def seek(page, t: float) -> None:
     page.evaluate("(t) => stage.seek(t)", t)
 
@@ -529,8 +535,7 @@ def test_the_timeline_is_dragged(opened):
 def test_play_goes_on_to_the_end_and_begins_anew_there(timed):
     """The clock is the page's; a long wait of it is not slept."""
     page = timed("crossing")
-    page.clock.install(time=0)
-    page.clock.pause_at(1)
+    hold_the_clock(page)
     page.locator(".wst").focus()
     page.keyboard.press("Space")
     assert page.get_by_role("button", name="pause").count() == 1
@@ -545,7 +550,7 @@ def test_play_goes_on_to_the_end_and_begins_anew_there(timed):
 @pytest.mark.slow
 def test_reduced_motion_plays_from_step_to_step_and_nothing_glides(timed):
     page = timed("crossing", reduced_motion="reduce")
-    page.clock.install()
+    hold_the_clock(page)
     page.locator(".wst").focus()
     page.keyboard.press("Space")
     for _ in range(30):
@@ -1055,7 +1060,7 @@ def test_without_a_kernel_time_goes_and_an_act_says_what_is_missing(opened):
 
 def test_a_kernel_that_does_not_answer_is_told(timed):
     page = timed("credit")
-    page.clock.install()
+    hold_the_clock(page)
     page.get_by_role("button", name="publish", exact=True).click()
     page.clock.run_for(11_000)
     assert "does not answer" in page.get_by_role("alert").inner_text()
@@ -1288,7 +1293,7 @@ def test_the_verdict_and_the_rest_of_the_run_come_with_the_reply(opened):
 
 def test_a_misconception_opens_both_rules_and_play_stops_where_they_part(timed):
     page = timed("crossing", ask=True)
-    page.clock.install()
+    hold_the_clock(page)
     page.get_by_role("button", name="8", exact=True).click()
     page.get_by_role("button", name="Commit").click()
     assert "the same numbers" in page.locator(".wst-strip").inner_text()
@@ -1630,7 +1635,7 @@ def test_a_view_that_is_opened_while_a_branch_comes_has_it(opened):
 def test_a_place_reaches_the_kernel_before_the_act_that_is_made_there(timed):
     """Behind *Begin anew* it would be a place of the run before."""
     page = timed("credit", ends=WIDGET)
-    page.clock.install()
+    hold_the_clock(page)
     page.locator(".wst").focus()
     page.keyboard.press("ArrowRight")
     assert "saved" not in page.evaluate("() => ({ ...document.body.dataset })")
@@ -1651,7 +1656,7 @@ def test_what_the_widget_tells_of_its_place_never_leads_it_back(timed):
     """Step and branch change one after the other; play goes on to the end of what an act grew."""
     scene = scene_of("credit")
     page = timed("credit", ends=WIDGET)
-    page.clock.install()
+    hold_the_clock(page)
     page.get_by_role("button", name="publish", exact=True).click()
     grown = branch_of(scene)
     grown["steps"].append(grown["steps"][0] | {"t": grown["at"] + 30, "sentence": "It ends."})

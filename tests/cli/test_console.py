@@ -325,6 +325,7 @@ def test_an_interruption_while_the_program_is_loaded_is_one_line_too(program, mo
 
 INTERRUPT = """
 import signal, sys
+signal.signal(signal.SIGINT, signal.default_int_handler)  # what runs in the background ignores it
 class CtrlC:
     @staticmethod
     def find_spec(name, *_):

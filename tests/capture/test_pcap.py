@@ -195,12 +195,29 @@ def test_a_lying_packet_length_inside_a_block_leaves_out_that_packet_alone():
     assert "says it keeps 4000 octets" in problems[0]
 
 
-def test_a_packet_of_an_interface_that_is_not_described_is_left_out():
-    """Without its interface a packet has neither link type nor clock."""
+def test_packets_of_an_interface_that_is_not_described_are_left_out():
+    """Without its interface a packet has neither link type nor clock; one line tells of all."""
     body = struct.pack("<IIIII", 3, 0, 1, 4, 4) + b"abcd"
-    packets, problems = read(section() + interface() + block(6, body))
+    packets, problems = read(section() + interface() + 500 * block(6, body))
     assert packets == []
-    assert "names interface 3" in problems[0]
+    assert problems == ["x: 500 packets left out: the file has not described interface 3 by then"]
+
+
+@pytest.mark.parametrize("order", ["<", ">"])
+def test_captures_that_were_put_together_are_read_all(order):
+    """`cat` leaves the header of the second one in the middle."""
+    raw_ip = pcap(order, 0xA1B2C3D4, 1, (9, b"y" * 60))[:20] + struct.pack(order + "I", 101)
+    both = pcap(order, 0xA1B2C3D4, 1, (7, FRAME)) + raw_ip + pcap(order, 0, 1, (9, b"y" * 60))[24:]
+    packets, problems = read(both)
+    assert [(p.number, p.t_us, p.linktype) for p in packets] == [(1, 7, 1), (2, 9, 101)]
+    assert problems == []
+
+
+def test_a_length_of_0_is_that_of_the_wire():
+    """A card that cuts segments itself leaves it; the capture may have the beginning alone."""
+    cut = segment_of(Packet(1, 0, 1, FRAME[:16] + b"\0\0" + FRAME[18:-2], 2))
+    assert isinstance(cut, Segment)
+    assert (cut.payload, cut.missing) == (b"hel", 2)
 
 
 def test_gzip_is_read_and_its_damage_is_named():

@@ -327,3 +327,41 @@ def test_a_text_without_frames_is_no_capture(tmp_path):
     """Any other text is refused like any other file."""
     with pytest.raises(CaptureError, match="not a capture"):
         import_capture(write(tmp_path / "text.log", "nothing", "to -> see @here"))
+
+
+BEGUN = """\
+[0x1]:  -> AMQP
+[0x1]:  <- AMQP
+[0x1]:0 -> @open(16) [container-id="c", channel-max=32767]
+[0x1]:0 <- @open(16) [container-id="b", offered-capabilities=@PN_SYMBOL[:"ANONYMOUS-RELAY", :PAIR]]
+[0x1]:0 -> @begin(17) [next-outgoing-id=0, incoming-window=100, outgoing-window=100]
+[0x1]:0 <- @begin(17) [remote-channel=0, next-outgoing-id=0, incoming-window=9, outgoing-window=9]
+[0x1]:0 -> @attach(18) [name="r", handle=0, role=true]
+[0x1]:0 <- @attach(18) [name="r", handle=0, role=false, initial-delivery-count=0]
+[0x1]:0 -> @flow(19) [incoming-window=9, next-outgoing-id=0, outgoing-window=9, handle=0, \
+delivery-count=0, link-credit=10]
+"""
+"""How an older version prints the beginning of a connection."""
+
+
+def test_arrays_and_quotes_of_older_versions_are_read(tmp_path):
+    """They name an array's type as C does, and print a quote in a delivery-tag as it is."""
+    log = tmp_path / "old.log"
+    tag = r'b"\x00\x00\x00""'
+    log.write_text(
+        f"{BEGUN}[0x1]:0 <- @transfer(20) [handle=0, delivery-id=0, delivery-tag={tag},"
+        ' message-format=0] (5) "hello"\n'
+    )
+    found = import_capture(log)
+    assert [one.problems for one in found.report.captures[0].connections] == [[]]
+    opened = next(row for row in found.rows if row.kind == "open" and row.from_peer == "broker")
+    assert opened.extra["offered_capabilities"] == ["ANONYMOUS-RELAY", "PAIR"]
+    assert found.rows[-1].frame["delivery_tag"] == b'\0\0\0"'
+    assert found.rows[-1].ledger["link_credit"] == 9
+
+
+def test_a_log_may_begin_with_much_else(tmp_path):
+    """What a program says before it connects is no reason to take its log for none."""
+    log = tmp_path / "app.log"
+    log.write_text("starting\n" * 9_000 + BEGUN)
+    assert len(import_capture(log).rows) == BEGUN.count("[0x1]")

@@ -71,6 +71,28 @@ def test_repeated_and_overlapping_octets_pass_once():
     assert (direction.duplicates, direction.octets) == (3, 7)
 
 
+def test_what_a_reset_brings_is_no_octet_of_the_stream():
+    """It may tell its reason [RFC 9293, 3.5.3]."""
+    talk = Talk(Reassembler())
+    assert octets(talk.feed(0, b"AB")) == b"AB"
+    assert talk.feed(2, b"BIG-IP: no flow", RST) == []
+    assert talk.reassembler.finish() == []
+
+
+@pytest.mark.parametrize("base", [5, 0xF000_0000], ids=["behind", "ahead"])
+@pytest.mark.parametrize("end", [FIN | ACK, RST])
+def test_octets_far_away_behind_an_end_are_of_another_connection(base, end):
+    """On the same ports; its SYN is not in the capture."""
+    reassembler = Reassembler()
+    talk = Talk(reassembler, base=0x6000_0000)
+    talk.feed(0, b"AB")
+    talk.feed(2, b"", end)
+    pieces = Talk(reassembler, base=base).feed(0, b"CD")
+    assert octets(pieces) == b"CD"
+    assert [one.direction.conversation.number for one in pieces] == [2]
+    assert sum(one.lost_octets for one in reassembler.conversations[1].directions) == 0
+
+
 def test_sequence_numbers_wrap():
     """The stream goes on over sequence number 2^32 - 1 (RFC 9293, 3.4)."""
     talk = Talk(Reassembler(), base=WRAP - 2)

@@ -3,6 +3,7 @@
 import argparse
 import errno
 import io
+import json
 import os
 import re
 import shutil
@@ -19,6 +20,7 @@ from workbench.cli.console import (
     CommandError,
     Progress,
     UsageError,
+    as_json,
     cell,
     one_line,
     suggestion,
@@ -376,7 +378,7 @@ def test_a_command_that_opens_a_row_can_be_typed_whatever_the_trace_is_called(na
     assert command.startswith("workbench show ")
     given = command.removeprefix("workbench show ")
     made = subprocess.run(["bash", "-c", f"printf '%s\\0' {given}"], capture_output=True)
-    assert made.stdout.split(b"\0")[:-1] == [name, b"--run", b"run", b"--at", b"7"]
+    assert made.stdout.split(b"\0")[:-1] == [name, b"--run=run", b"--at", b"7"]
 
 
 @pytest.mark.parametrize(
@@ -493,3 +495,13 @@ def test_the_package_s_main_is_the_command_line():
     """The console script of pyproject.toml names it."""
     assert main is real_main
     assert parser().prog == "workbench"
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "cp1252", "utf-8"])
+def test_json_is_json_whatever_encoding_the_output_has(encoding, monkeypatch):
+    """JSON has no other encoding than UTF-8 [RFC 8259, 8.1]."""
+    out = io.TextIOWrapper(io.BytesIO(), encoding=encoding, errors="backslashreplace")
+    monkeypatch.setattr(sys, "stdout", out)
+    out.write(as_json({"run": "\U0001f642ä"}))
+    out.flush()
+    assert json.loads(out.buffer.getvalue().decode("utf-8")) == {"run": "\U0001f642ä"}

@@ -239,7 +239,9 @@ def test_who_ignores_a_closed_window_is_told_so(captured):
     """Of a window of 3 frames 17 of 20 are beyond; none is beyond the credit."""
     rows = narrow_window()
     if captured:
-        rows = [replace(row, event="observed") for row in rows if row.event == "sent"]
+        rows = [
+            replace(row, event="observed", t_raw_us=row.t_us) for row in rows if row.event == "sent"
+        ]
     link = only(folds.summarise(rows), link_sender="client")
     assert (link.messages, link.violations, link.beyond_window) == (20, 0, 17)
     waited = (
@@ -251,6 +253,26 @@ def test_who_ignores_a_closed_window_is_told_so(captured):
         "The client sent 17 frames beyond the session window, which 2.5.6 forbids. Correct how it"
         f" counts the window.{waited if captured else ''}"
     )
+
+
+@pytest.mark.parametrize(
+    ("at", "told"),
+    [
+        (lambda t_us: None, "waited 1,000 frames for its first credit"),
+        (lambda t_us: -10 * t_us, "waited an unknown time for its first credit"),
+        (lambda t_us: 10_000 * t_us, "waited less than 500 ms for its first credit"),
+    ],
+    ids=["a log without times", "a clock that goes back", "a clock that counts half seconds"],
+)
+def test_a_wait_is_told_in_what_the_clock_of_the_trace_has(at, told):
+    """And no share of time is told then."""
+    rows = [
+        replace(row, event="observed", t_raw_us=at(row.t_us))
+        for row in narrow_window() if row.event == "sent"
+    ]  # fmt: skip
+    link = only(folds.summarise(rows), link_sender="client")
+    assert told in link.advice
+    assert "of its life" not in link.advice
 
 
 def test_credit_lowered_while_messages_fly_accuses_nobody():

@@ -66,7 +66,7 @@ def test_a_default_that_the_preset_has_is_not_written_twice() -> None:
         ({"policy": 3}, "policy is '3'; legal: one of manual"),
         (
             {"messages": 100_000, "message_bytes": 1_048_576},
-            "100,000 messages of 1,048,576 octets, 104,857,600,000 octets in all; legal together: up",
+            "100,000 messages of 1,048,576 octets, 104,857,600,000 octets in all; legal",
         ),
         ({"colour": 1}, "scenario credit has no parameter 'colour'; it has: messages, "),
         ({"messages": "x" * 1000}, r"messages is 'xxx.*\.\.\., which is not a whole number"),

@@ -11,10 +11,14 @@ from tests.capture.capture_builder import PASSWORD, Script, bursts, record
 from workbench.amqp10.frame import Frame, ProtocolHeader, encode_item
 from workbench.amqp10.performatives import Open
 from workbench.capture.importer import import_capture
+from workbench.capture.pcap import CaptureReader
+from workbench.folds.violations import violations
+from workbench.trace.packet_out import PcapngWriter
 from workbench.trace.pcapng_out import ExportError, export
 from workbench.trace.schema import Row
 
-CAPTURES = sorted((Path(__file__).parents[2] / "data/captures").glob("*.pcapng"))
+DATA = Path(__file__).parents[2] / "data/captures"
+CAPTURES = sorted(DATA.glob("*.pcapng"))
 
 
 def columns(row: Row, *names: str) -> tuple:
@@ -85,6 +89,35 @@ def test_frames_without_octets_are_made_from_their_fields(path, tmp_path):
     names = ("from_peer", "kind", "frame", "ledger", "body_bytes")
     want = sorted(repr(columns(row, *names)) for row in rows)
     assert sorted(repr(columns(row, *names)) for row in back) == want
+
+
+@pytest.mark.parametrize("lost", [60, 140, 300])
+def test_octets_that_a_trace_lacks_are_missing_in_its_capture_too(lost, tmp_path):
+    """Else what nobody knows would be believed, and peers accused of what they have not done."""
+    with (DATA / "rmq43_a_publisher_grants.pcapng").open("rb") as whole:
+        packets = [one for one in CaptureReader(whole, "whole") if one and one.number != lost]
+    with (tmp_path / "cut.pcapng").open("wb") as file:
+        writer = PcapngWriter(file)
+        for packet in packets:
+            writer.packet(packet.t_us, packet.data)
+    rows = import_capture(tmp_path / "cut.pcapng").rows
+    assert [row.event for row in rows if not row.is_frame].count("gap") == 1
+    export(rows, tmp_path / "out.pcapng")
+    back = import_capture(tmp_path / "out.pcapng").rows
+    assert [row.ledger for row in back if row.is_frame] == [
+        row.ledger for row in rows if row.is_frame
+    ]
+    certain = [sum(one["certain"] for one in violations(told)) for told in (rows, back)]
+    assert certain[0] == certain[1]
+
+
+@pytest.mark.parametrize(("frames", "ended_by"), [(31, None), (None, "client")])
+def test_a_connection_that_nobody_closed_is_not_closed_in_its_capture(frames, ended_by, tmp_path):
+    """A consumer that is stalled to the end would have waited until it was closed."""
+    rows = import_capture(DATA / "rmq43_b_consumer_credit.pcapng").rows[:frames]
+    export(rows, tmp_path / "out.pcapng")
+    (capture,) = import_capture(tmp_path / "out.pcapng").report.captures
+    assert [one.ended_by for one in capture.connections] == [ended_by]
 
 
 def test_a_frame_logged_at_both_ends_is_written_once(tmp_path):

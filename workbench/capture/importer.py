@@ -55,6 +55,8 @@ _PROGRESS_LINES = 2_000
 _MAX_LINE = 1 << 20
 _HASH_DIGITS = 8
 _SNIFFED = 1 << 16
+_LINE_OCTETS = 256
+"""Of a line that is cut by two looks; the beginning of a frame's line is shorter."""
 _ODD = re.compile(r"[:\\/\[\]{}*?]")
 
 
@@ -83,13 +85,12 @@ class Capture:
             raise CaptureError(f"port {port}: legal: 1 to 65535")
         self.path = path
         with self._opened() as stream:
-            head = stream.read(_SNIFFED)
+            self._is_log = _is_log(stream)
             stream.seek(0)
             self.run = encodable(run or _name_of(path, stream))
         self.report = CaptureReport(file=encodable(path.name), run=self.run, redacted=redact)
         self._port = port
         self._port_octets = (port or 0).to_bytes(2, "big")
-        self._is_log = b"\0" not in head[:4] and is_proton_log(head)
         self._rows = RowColumns(self.run, timed=not self._is_log)
         self._reassembler = Reassembler()
         self._connections: list[AmqpConnection] = []
@@ -408,6 +409,18 @@ def _flow(
         tell(size)
     if not report.captures and not report.kept:
         raise CaptureError("\n".join(report.failures) or "no capture was given")
+
+
+def _is_log(stream: BufferedReader) -> bool:
+    """Whether it is a text with a frame in it, however much else a program has printed before."""
+    head = b""
+    while part := stream.read(_SNIFFED):
+        if is_proton_log(head + part):
+            return b"\0" not in part[:4]
+        if b"\0" in part:  # no text
+            return False
+        head = part[-_LINE_OCTETS:]
+    return False
 
 
 def _name_of(path: Path, stream: BufferedReader) -> str:

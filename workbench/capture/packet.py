@@ -70,8 +70,9 @@ def segment_of(packet: Packet) -> Segment | str | None:
         connection could not be used; or None for traffic of another kind.
     """
     linktype, data = packet.linktype, packet.data
+    wire = len(data) + packet.missing
     if linktype == _ETHERNET:
-        return _ethernet(data, 0, outer=True)
+        return _ethernet(data, 0, wire, outer=True)
     if linktype in _RAW_IP:
         kind, start = 0, 0
     elif linktype == _COOKED:
@@ -84,17 +85,20 @@ def segment_of(packet: Packet) -> Segment | str | None:
         kind, start = 0, 4
     else:
         return f"link type {linktype} is not supported"
-    return _network(kind, data, start, outer=True)
+    return _network(kind, data, start, wire, outer=True)
 
 
-def _ethernet(data: bytes, at: int, *, outer: bool) -> Segment | str | None:
+def _ethernet(data: bytes, at: int, wire: int, *, outer: bool) -> Segment | str | None:
     if len(data) < at + 14:
         return "cut inside the link header"
-    return _network(_U16(data, at + 12)[0], data, at + 14, outer=outer)
+    return _network(_U16(data, at + 12)[0], data, at + 14, wire, outer=outer)
 
 
-def _network(kind: int, data: bytes, at: int, *, outer: bool) -> Segment | str | None:
-    """The segment in what an EtherType announces; 0 leaves it to the IP version."""
+def _network(kind: int, data: bytes, at: int, wire: int, *, outer: bool) -> Segment | str | None:
+    """The segment in what an EtherType announces; 0 leaves it to the IP version.
+
+    `wire` is where the packet ended on the wire, be it behind `data`.
+    """
     while kind in _VLAN_TAGS and len(data) >= at + 4:
         kind, at = _U16(data, at + 2)[0], at + 4
     if at >= len(data):
@@ -103,13 +107,13 @@ def _network(kind: int, data: bytes, at: int, *, outer: bool) -> Segment | str |
         version = data[at] >> 4
         kind = _IPV4 if version == 4 else _IPV6 if version == 6 else -1
     if kind == _IPV4:
-        return _ipv4(data, at, outer=outer)
+        return _ipv4(data, at, wire, outer=outer)
     if kind == _IPV6:
-        return _ipv6(data, at, outer=outer)
+        return _ipv6(data, at, wire, outer=outer)
     return None
 
 
-def _tunnelled(protocol: int, data: bytes, at: int) -> Segment | str | None:
+def _tunnelled(protocol: int, data: bytes, at: int, wire: int) -> Segment | str | None:
     """The segment in a packet within a packet, as the nodes of a cluster send them to each other.
 
     IP in IP [RFC 2003], GRE [RFC 2784, 2890], VXLAN [RFC 7348] and Geneve [RFC 8926]; a tunnel
@@ -131,11 +135,11 @@ def _tunnelled(protocol: int, data: bytes, at: int) -> Segment | str | None:
     elif protocol not in _IP_IN_IP:
         return None
     if kind == _BRIDGED:
-        return _ethernet(data, at, outer=False)
-    return _network(kind, data, at, outer=False)
+        return _ethernet(data, at, wire, outer=False)
+    return _network(kind, data, at, wire, outer=False)
 
 
-def _ipv4(data: bytes, start: int, *, outer: bool) -> Segment | str | None:
+def _ipv4(data: bytes, start: int, wire: int, *, outer: bool) -> Segment | str | None:
     if len(data) < start + 20:
         return "cut inside the IP header"
     first, total, fragment, protocol, source, destination = _IPV4_HEADER(data, start)
@@ -144,21 +148,21 @@ def _ipv4(data: bytes, start: int, *, outer: bool) -> Segment | str | None:
     if protocol != _TCP:
         # What follows the first fragment has no header of its own.
         later = fragment & 0x1FFF
-        return _tunnelled(protocol, data, start + header) if outer and not later else None
+        return _tunnelled(protocol, data, start + header, wire) if outer and not later else None
     if fragment:
         return "IPv4 fragment"
     # A length of 0 is left by network cards that cut the segment themselves (offload).
-    total = total or len(data) - start
+    total = total or wire - start
     if header < 20 or total < header:
         return "damaged IP header"
     return _tcp(data, start + header, start + total, source, destination)
 
 
-def _ipv6(data: bytes, start: int, *, outer: bool) -> Segment | str | None:
+def _ipv6(data: bytes, start: int, wire: int, *, outer: bool) -> Segment | str | None:
     if len(data) < start + 40:
         return "cut inside the IP header"
     kind, at = data[start + 6], start + 40
-    end = at + (_U16(data, start + 4)[0] or len(data) - at)
+    end = at + (_U16(data, start + 4)[0] or wire - at)
     while kind != _TCP:
         if len(data) < at + 8:
             return "cut inside the IP header" if kind in _EXTENSIONS else None
@@ -172,7 +176,7 @@ def _ipv6(data: bytes, start: int, *, outer: bool) -> Segment | str | None:
                 return "IPv6 fragment" if data[at] == _TCP else None
             kind, at = data[at], at + 8
         else:
-            return _tunnelled(kind, data, at) if outer else None
+            return _tunnelled(kind, data, at, wire) if outer else None
     return _tcp(data, at, end, data[start + 8 : start + 24], data[start + 24 : start + 40])
 
 

@@ -25,6 +25,7 @@ from typing import BinaryIO
 from msgspec import Struct
 
 from workbench.notebook import PlainError
+from workbench.trace.words import counted
 
 __all__ = ["CaptureError", "CaptureReader", "Packet"]
 
@@ -117,6 +118,7 @@ class CaptureReader:
         self._number = 0
         self._last_us = 0
         self._untimed: Counter[str] = Counter()
+        self._undescribed: Counter[int] = Counter()
         self._interfaces: list[_Interface] = []
         self._stream = _Octets(stream, name, self.problems)
         self._read = self._stream.read
@@ -164,7 +166,8 @@ class CaptureReader:
     # -- pcap
 
     def _pcap(self, order: str, divisor: int) -> Iterator[Packet | None]:
-        linktype = struct.unpack(order + "I", self._read(24)[20:])[0] & 0xFFFF
+        first, linktype_of = self._read(24), struct.Struct(order + "I").unpack
+        linktype = linktype_of(first[20:])[0] & 0xFFFF
         unpack = struct.Struct(order + "IIII").unpack
         at = 24
         while True:
@@ -175,6 +178,10 @@ class CaptureReader:
                 if head:
                     self._cut("a packet header", at, 16, len(head))
                 return
+            if head[:8] == first[:8]:  # of a capture that `cat` has put behind
+                linktype = linktype_of(self._read(8)[4:].ljust(4, b"\0"))[0] & 0xFFFF
+                at += 24
+                continue
             seconds, fraction, kept, length = unpack(head)
             if kept > MAX_BLOCK:
                 self._lying(at, kept)
@@ -245,6 +252,11 @@ class CaptureReader:
                 self._statistics(order, body)
             if packet is not None:
                 yield packet
+        for index, count in self._undescribed.items():
+            self.problems.append(
+                f"{self.name}: {counted(count, 'packet')} left out: the file has not described"
+                f" interface {index} by then"
+            )
         for words, count in self._untimed.items():
             self.problems.append(
                 f"{self.name}: {count} {words}; each got that of the packet before it"
@@ -254,10 +266,7 @@ class CaptureReader:
         self._number += 1
         holds = len(body) - _BEFORE_DATA - 4
         if index >= len(self._interfaces):
-            self.problems.append(
-                f"{self.name}: packet {self._number} is left out: it names interface {index}, "
-                f"and the file has described {len(self._interfaces)} by then"
-            )
+            self._undescribed[index] += 1
             return None
         if kept > holds:
             self.problems.append(
@@ -295,10 +304,10 @@ class CaptureReader:
 
     def _simple(self, order: str, body: bytes) -> Packet | None:
         self._number += 1
-        self._untimed["simple packet blocks carry no time"] += 1
         if not self._interfaces:
-            self.problems.append(f"{self.name}: packet {self._number} has no interface description")
+            self._undescribed[0] += 1
             return None
+        self._untimed["simple packet blocks carry no time"] += 1
         interface = self._interfaces[0]
         length = struct.unpack_from(order + "I", body)[0]
         kept = min(length, interface.snaplen or length, len(body) - 8)

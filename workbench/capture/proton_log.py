@@ -204,7 +204,10 @@ _NUMBER = re.compile(r"0x[0-9a-fA-F]+|-?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?(?![\w.])"
 _WORD = re.compile(r"[^\s,=\[\]{}\"]*")
 _FIELD = re.compile(r"([a-z][a-z0-9-]*)=")
 _COMPOSITE = re.compile(r"@([a-z][a-z0-9-]*)\((\d+)\) \[")
-_ARRAY = re.compile(r"@<[^>]*>\[")
+_ARRAY = re.compile(r"@(?:<[^>]*>|PN_[A-Z0-9]+)\[")
+"""Older versions name the type as their C enumeration does: `@PN_SYMBOL[`."""
+_CLOSING = re.compile(r'"(?=, |[\]}= ]|$)')
+"""The quote behind which a value ends: those versions print one that is data as it is."""
 _ESCAPE = re.compile(rb"\\x([0-9a-fA-F]{2})|\\(.)", re.DOTALL)
 _WORDS: dict[str, Any] = {"null": None, "true": True, "false": False}
 
@@ -309,10 +312,10 @@ class _Reader:
 
     def _quoted(self) -> bytes:
         start = self.at + 1
-        end = self.text.find('"', start)
-        if end < 0:
+        closing = _CLOSING.search(self.text, start)
+        if closing is None:
             raise CutShortError
-        self.at = end + 1
+        end, self.at = closing.start(), closing.end()
         octets = self.text[start:end].encode("utf-8", "surrogateescape")
         return _ESCAPE.sub(lambda m: bytes.fromhex(m[1].decode()) if m[1] else m[2], octets)
 

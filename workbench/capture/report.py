@@ -331,7 +331,7 @@ class CaptureReport:
         names = sorted({protocol_name(connection.protocol) for connection in self.imported})
         yield f"{self.file}: {counted(self.packets, self.unit)}, " + (
             f"{counted(self.frames, 'frame')} of {' and '.join(names)} on "
-            f"{counted(len(self.imported), 'connection')} of {len(self.connections)}"
+            f"{counted(len(self.imported), 'connection')} of {len(self.connections):,}"
         )
         if self.redacted:
             yield (

@@ -13,6 +13,8 @@ The rules of this file:
   time than what they bring: else one lost packet would look like a clock that went back.
 * Octets that come behind their acknowledgement were there before it, and stand there.
 * A SYN with another initial number is another connection, whatever its ports were before.
+* Octets far behind the next ones are of another connection, too, whose SYN is not there: nobody
+  sends again what is so old. Far ahead they are that once the connection has ended.
 * A direction whose first packet is no SYN begins wherever its first segment begins. One that shows
   none begins where the other first acknowledges it: a capture may have one direction alone.
 * An end that has no room says so by a window of 0 [RFC 9293, 3.8.6]. It has room again when it says
@@ -208,7 +210,7 @@ class Reassembler:
         ready: list[StreamSegment] = []
         if direction is None:
             direction = self._open(source, destination, t_us)
-        elif flags & SYN and _is_new(direction, seq):
+        elif _is_new(direction, seq) if flags & SYN else payload and _is_foreign(direction, seq):
             ready.extend(self._flush(direction.conversation))
             direction = self._open(source, destination, t_us)
         conversation = direction.conversation
@@ -222,7 +224,8 @@ class Reassembler:
             if not direction.next_offset:  # the capture has it from here on
                 direction.next_seq, direction.acks = seq, []
         had = direction.octets
-        if payload or missing:
+        # What a reset brings is no part of the stream but may tell its reason [RFC 9293, 3.5.3].
+        if (payload or missing) and not flags & RST:
             if seq == direction.next_seq and not direction.waiting:
                 since_us, place = _there(direction, t_us, packet)
                 self._take(direction, since_us, payload, missing, place, ready)
@@ -502,3 +505,15 @@ def _is_new(direction: Direction, seq: int) -> bool:
             return False
         return serial.add(seq, 1 + direction.next_offset) != direction.next_seq
     return direction.initial != seq
+
+
+def _is_foreign(direction: Direction, seq: int) -> bool:
+    """Whether octets are of another connection on the same ports, whose SYN is not there."""
+    if direction.next_seq is None:
+        return False
+    try:
+        distance = serial.diff(seq, direction.next_seq)
+    except serial.SerialError:
+        return True
+    ended = direction.conversation.ended_by is not None
+    return distance < -MAX_UNSEEN or (ended and distance > MAX_UNSEEN)

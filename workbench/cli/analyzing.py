@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import csv
 import dataclasses
-import json
 import os
 import sys
 import textwrap
@@ -24,6 +23,7 @@ from .console import (
     UsageError,
     add_format,
     add_trace,
+    as_json,
     one_line,
     place,
     say,
@@ -193,7 +193,7 @@ def _print(answer: Answer, arguments: argparse.Namespace) -> None:
     if arguments.format == "json":
         print("[", end="")
         for number, row in enumerate(rows):
-            text = json.dumps({**row, "engine": answer.engine}, ensure_ascii=False)
+            text = as_json({**row, "engine": answer.engine})
             print(("," if number else "") + "\n " + text, end="")
         print("\n]")
     elif arguments.format == "csv":

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import difflib
+import json
 import shutil
 import sys
 import textwrap
@@ -125,6 +126,12 @@ def suggestion(given: str, known: Iterable[str]) -> str:
     if close:
         return f"; did you mean {' or '.join(close)}?"
     return f"; there are: {', '.join(names)}" if names else ""
+
+
+def as_json(value: object, indent: int | None = None) -> str:
+    """JSON for standard output, in ASCII where that takes no UTF-8: it has no other encoding."""
+    plain = (sys.stdout.encoding or "").lower().replace("-", "") != "utf8"
+    return json.dumps(value, indent=indent, ensure_ascii=plain)
 
 
 def tell(lines: Iterable[str]) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import importlib.util
-import json
 import os
 import platform
 import shutil
@@ -18,7 +17,7 @@ from workbench import __version__
 from workbench.analysis.java import CHOICE, JAVA_FROM, javas
 from workbench.machine import total_memory
 
-from .console import BAD_INPUT, DONE, CommandError, add_format
+from .console import BAD_INPUT, DONE, CommandError, add_format, as_json
 from .lab import notebooks
 
 HELP = "what is installed, and what will not work and why"
@@ -67,7 +66,7 @@ def command(arguments: argparse.Namespace) -> int:
     """Look and tell."""
     findings = examine()
     if arguments.format == "json":
-        print(json.dumps([asdict(finding) for finding in findings], indent=1, ensure_ascii=False))
+        print(as_json([asdict(finding) for finding in findings], indent=1))
     else:
         print("\n".join(as_text(findings)))
     return BAD_INPUT if any(finding.state == MISSING for finding in findings) else DONE

@@ -35,7 +35,7 @@ from workbench.trace.schema import Row
 from workbench.trace.words import duration
 
 from .asking import PLAIN, SPARK
-from .console import DONE, UsageError, one_line, say
+from .console import DONE, UsageError, as_json, one_line, say
 from .places import is_capture, show_command
 
 __all__ = ["Follower"]
@@ -477,7 +477,7 @@ class _Screen:
     def _print(self, over: list[dict[str, Any]], now: list[dict[str, Any]]) -> None:
         if self.arguments.format == "json":
             rows = [{**row, "engine": PLAIN} for row in (*over, *now)]
-            print(json.dumps(rows, ensure_ascii=False), flush=True)
+            print(as_json(rows), flush=True)
             return
         ago = duration(self.follower.silent_us())
         head = f"-- {self.follower.rows:,} rows, the latest {ago} ago; {self.question} now:"

@@ -157,6 +157,14 @@ def main(argv: Sequence[str] | None = None) -> int:
             return _fail(prefix + "stopped", STOPPED)
         where = f"{error.filename}: " if error.filename else ""
         return _fail(f"{prefix}{where}{error.strerror or error}", BAD_INPUT)
+    except ModuleNotFoundError as error:
+        if os.environ.get(SHOW_TRACEBACK) or (error.name or "").startswith("workbench"):
+            raise
+        return _fail(
+            f"{prefix}{error.name} is not installed for {sys.executable}; `python3 wb.py {name}`"
+            " takes the workbench's own Python",
+            BAD_INPUT,
+        )
     except MemoryError:
         return _fail(prefix + "not enough memory for this", BAD_INPUT)
     except Exception as error:

@@ -49,7 +49,8 @@ def output_file(text: str, suffixes: Sequence[str], inputs: Iterable[str] = ()) 
 
 def show_command(trace: str, run: str, seq: int) -> str:
     """The command that opens a row of a trace."""
-    return as_typed("workbench", "show", trace, "--run", run, "--at", str(seq))
+    # Behind a space a name that begins with a hyphen would be an option.
+    return as_typed("workbench", "show", trace, f"--run={run}", "--at", str(seq))
 
 
 def as_typed(*words: str) -> str:

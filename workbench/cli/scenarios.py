@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import argparse
-import json
 import textwrap
 from typing import Any
 
 from .choosing import preset_named, scenario_named
-from .console import add_format
+from .console import add_format, as_json
 
 HELP = "list what can be run, with parameters and actions"
 TEXT = """\
@@ -36,7 +35,7 @@ def command(arguments: argparse.Namespace) -> int:
     names = registry.names() if arguments.scenario is None else [arguments.scenario]
     listed = [described(scenario_named(name), preset) for name in names]
     if arguments.format == "json":
-        print(json.dumps(listed, indent=1, ensure_ascii=False))
+        print(as_json(listed, indent=1))
     else:
         print("\n\n".join(as_text(scenario) for scenario in listed))
     return 0

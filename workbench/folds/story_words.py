@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from itertools import accumulate
 from operator import attrgetter
 from typing import Any
 
 from workbench.trace.brakes import ALARM, CREDIT_FLOW, QPID_WINDOW
-from workbench.trace.clock import Clock
+from workbench.trace.clock import UNKNOWN_TIME, Clock
 from workbench.trace.schema import Row
 from workbench.trace.words import counted, times
 
@@ -23,7 +23,6 @@ from .vantage import LinkKey, percentile
 NO_CREDIT, CLOSED, FULL = "no credit", "window closed", "prefetch used up"
 NO_ROOM = "TCP window 0"
 """Times in which nothing could be sent; that somebody wanted to is what makes them stalls."""
-UNKNOWN_TIME = "an unknown time"
 
 _RULES = {
     "one-at-a-time": "one more after each message",
@@ -113,11 +112,10 @@ def advice(link: LinkSummary, held: Sequence[Interval], clock: Clock, *, known: 
         )
         return f"{summary.broken(asdict(link))} {text}".lstrip()
     more = f" Of these waits {late:,} began when nothing was to be sent." if late else ""
-    exact = clock.timed and clock.step_us == 1 and all(one.timed for one in held)
+    exact = clock.exact and all(one.timed for one in held)
     if held and not (exact and known):
         # Either the number of the summary is no time, or its share of the link's life is larger.
-        told = asdict(replace(link, at_zero_us=0))
-        return f"{summary.advice(told, _longest(held, clock))}{more}"
+        return f"{summary.advice(asdict(link), _longest(held, clock))}{more}"
     return f"{link.advice}{more}"
 
 

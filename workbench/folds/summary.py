@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, astuple, dataclass
 from typing import Any
 
 from workbench.trace.brakes import LINK_CREDIT, UNCONFIRMED
+from workbench.trace.clock import Clock
 from workbench.trace.schema import CLIENT, Row
 from workbench.trace.words import counted, duration, times
 
@@ -107,6 +109,10 @@ def summaries(
             first_seq=None if one.begun is None else one.begun.seq,
             lasted_us=one.last.t_us - one.first.t_us,
         )  # fmt: skip
+    clocks: defaultdict[str, Clock] = defaultdict(Clock)
+    for row in rows:
+        clocks[row.run].see(row)
+    longest: dict[tuple[Any, ...], str] = {}  # in words, where its number is no time
     for stall in held:
         key = LinkKey(*stall[:6])  # type: ignore[arg-type]
         if key.link is None:  # of a connection without links, nothing may have been sent
@@ -118,6 +124,8 @@ def summaries(
         if link.longest_brake is None or stall.end_us - stall.start_us > link.longest_us:
             link.longest_us = stall.end_us - stall.start_us
             link.longest_brake, link.longest_seq = stall.brake, stall.seq
+            clock, span = clocks[stall.run], (stall.start_us, stall.end_us)
+            longest[key] = "" if clock.exact and clock.knows(*span) else clock.lasted(*span)
     for breach in broken:
         link = found.get(LinkKey.of(breach))
         if link is not None and breach["certain"]:
@@ -125,8 +133,8 @@ def summaries(
             link.beyond_window += breach["what"] == BEYOND_WINDOW
     links = [asdict(link) for link in found.values()]
     whole = holding(links)
-    for link, values in zip(found.values(), links, strict=True):
-        link.advice = advice(values, whole=whole)
+    for (key, link), values in zip(found.items(), links, strict=True):
+        link.advice = advice(values, longest.get(key, ""), whole=whole)
     return sorted(found.values(), key=lambda link: tuple(map(str, astuple(link)))[:6])
 
 
@@ -215,7 +223,8 @@ def advice(link: Mapping[str, Any], longest: str = "", *, whole: Mapping[Way, st
 
     Args:
         link: the columns of a `LinkSummary`; of Spark's answer, too.
-        longest: how long the longest wait was, where `longest_us` is no time.
+        longest: how long the longest wait was, where `longest_us` is no time; then nothing is
+            said of the link's share of time without credit either.
         whole: what was `holding` connections of the trace.
     """
     sender, brake = link["link_sender"] or "sender", link["longest_brake"]
@@ -234,14 +243,14 @@ def advice(link: Mapping[str, Any], longest: str = "", *, whole: Mapping[Way, st
         and link["longest_seq"] < (link["first_seq"] or math.inf)
     ):
         waited, why, change = _FIRST
-    longest = longest or duration(link["longest_us"])
-    text = f"The {sender} waited {longest} {waited}"
+    took = longest or duration(link["longest_us"])
+    text = f"The {sender} waited {took} {waited}"
     if link["stalls"] > 1:  # for one thing or another
         often = times(link["stalls"])
-        text = f"The {sender} waited {often}; the longest wait, {longest}, was {waited}"
+        text = f"The {sender} waited {often}; the longest wait, {took}, was {waited}"
     text += f": {why}. {change}."
     # What came before the trace is not counted: of all of it the share would be larger.
-    zero_us = 0 if link["attach_no"] is None else link["at_zero_us"]
+    zero_us = 0 if longest or link["attach_no"] is None else link["at_zero_us"]
     # A wait that went on after the link's last frame is longer than what is counted up to that.
     if zero_us and brake in (LINK_CREDIT, UNCONFIRMED) and link["longest_us"] <= zero_us:
         text += f" The link had no credit for {_share(zero_us, link['lasted_us'])} of its life."

@@ -9,10 +9,12 @@ from math import gcd
 from .schema import OBSERVED, Row
 from .words import counted, duration
 
-__all__ = ["COARSE_US", "Clock"]
+__all__ = ["COARSE_US", "UNKNOWN_TIME", "Clock"]
 
 COARSE_US = 1_000
 """A clock that counts in steps of this or more is coarse: frames follow each other faster."""
+
+UNKNOWN_TIME = "an unknown time"
 
 
 class Clock:
@@ -62,6 +64,11 @@ class Clock:
         return self.gcd_us if self.gcd_us and self.gcd_us % COARSE_US == 0 else 1
 
     @property
+    def exact(self) -> bool:
+        """It tells microseconds, unless it goes back."""
+        return self.timed and self.step_us == 1
+
+    @property
     def step(self) -> str:
         """How far apart its times are at least, in words: `1 ms`, `15.625 ms`, `30 s`."""
         if self.gcd_us >= 1_000_000:
@@ -88,6 +95,11 @@ class Clock:
         if time_us < self.step_us > 1:
             return f"less than {self.step}"
         return duration(time_us, self.step_us)
+
+    def lasted(self, start_us: int, end_us: int) -> str:
+        """How long it was from one `t_us` to a later one, in words."""
+        known = self.knows(start_us, end_us)
+        return self.length(end_us - start_us) if known else UNKNOWN_TIME
 
     def moment(self, t_us: int) -> str:
         """A time in the run: `3.282 s`; in a log without times `row 20`."""

@@ -130,6 +130,11 @@ class TcpTalk:
             piece = data[start : start + MAX_PAYLOAD]
             self.segment(t_us, from_client=from_client, flags=ACK | PSH, payload=piece)
 
+    def skip(self, octets: int, *, from_client: bool) -> None:
+        """So many octets of one end are not in the capture; what follows stands behind them."""
+        me = 0 if from_client else 1
+        self._next[me] = serial.add(self._next[me], octets)
+
     def close(self, t_us: int) -> None:
         """FIN of both ends."""
         self.segment(t_us, from_client=True, flags=FIN | ACK)

@@ -1,9 +1,11 @@
 """Any trace as a pcapng file that Wireshark reads.
 
 One TCP connection per connection of the trace, with handshake (unless its beginning is not in the
-trace), sequence numbers, checksums and FIN; the broker has port 5672. Of a frame that was logged at
-both ends one row is taken: the one that was observed on the wire, else the one that was sent. Times
-are those of the trace, from the packet clock of a capture, or from 2020-01-01 for a virtual run.
+trace), sequence numbers, checksums, and FIN where a close is there; the broker has port 5672.
+Octets that the trace lacks are missing in the capture, too, so that no more is believed of it. Of a
+frame that was logged at both ends one row is taken: the one that was observed on the wire, else the
+one that was sent. Times are those of the trace, from the packet clock of a capture, or from
+2020-01-01 for a virtual run.
 """
 
 from __future__ import annotations
@@ -11,6 +13,7 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
+from heapq import merge
 
 from workbench.amqp010.errors import LocalProtocolError as MisfitError010
 from workbench.amqp091.errors import AmqpError as AmqpError091
@@ -19,7 +22,7 @@ from workbench.notebook import PlainError
 from workbench.trace.flatten import PROTOCOL_HEADER
 from workbench.trace.packet_out import Address, PcapngWriter, TcpTalk
 from workbench.trace.rebuild import RebuildError, item_of
-from workbench.trace.schema import CLIENT, FRAME_COLUMNS, Row, once
+from workbench.trace.schema import BROKER, CLIENT, FRAME_COLUMNS, Row, once
 from workbench.trace.whole import WriteError, written_whole
 from workbench.trace.wire_items import codec_of
 
@@ -29,6 +32,7 @@ BROKER_PORT = 5672
 START_US = 1_577_836_800_000_000
 """2020-01-01T00:00:00Z, when every virtual run begins."""
 
+_CLOSING = frozenset({"close", "connection.close", "connection.close-ok"})
 _FIRST_CLIENT_PORT = 40_000
 _CLIENT_PORTS = 20_000
 
@@ -72,12 +76,22 @@ def export(rows: Sequence[Row], path: str | os.PathLike[str]) -> ExportResult:
         raise ExportError("the trace has no frames to export")
     try:
         with written_whole(path) as file:
-            return _write(once(frames), PcapngWriter(file))
+            return _write(once(frames), _lost(rows), PcapngWriter(file))
     except WriteError as error:
         raise ExportError(str(error)) from None
 
 
-def _write(frames: list[Row], writer: PcapngWriter) -> ExportResult:
+def _lost(rows: Sequence[Row]) -> list[Row]:
+    """Where octets are missing, or gave no frame: a capture of the rest must lack them, too."""
+    return [
+        row
+        for row in rows
+        if row.event in ("gap", "error") and row.connection is not None and row.details
+        and row.details.get("from_peer") in (CLIENT, BROKER)
+    ]  # fmt: skip
+
+
+def _write(frames: list[Row], lost: list[Row], writer: PcapngWriter) -> ExportResult:
     talks: dict[tuple[str, str | None], TcpTalk] = {}
     starts: dict[str, int] = {}
     for row in frames:
@@ -88,7 +102,9 @@ def _write(frames: list[Row], writer: PcapngWriter) -> ExportResult:
         starts[row.run] = max(start, starts.get(row.run, 0))
     begun: set[str] = set()
     rebuilt, end = 0, 0
-    for row in frames:
+    known = {(row.run, row.connection) for row in frames}
+    holes = [row for row in lost if (row.run, row.connection) in known]
+    for row in merge(frames, holes, key=lambda row: (row.run, row.seq)):
         first_of_run = row.run not in begun
         begun.add(row.run)
         start = starts[row.run]
@@ -103,13 +119,19 @@ def _write(frames: list[Row], writer: PcapngWriter) -> ExportResult:
                 talk.open(begun_us)
             else:  # what lacks its beginning is no connection that is just opened
                 talk.segment(begun_us, from_client=True)
+        if row.details is not None:
+            missing = row.details.get("octets") or 1
+            talk.skip(missing, from_client=row.details["from_peer"] == CLIENT)
+            continue
         octets = row.raw
         if octets is None:
             rebuilt += 1
             octets = _octets(row)
         talk.send(start + row.t_us, octets, from_client=row.from_peer == CLIENT)
-    for talk in talks.values():
-        talk.close(end)
+    closed = {(row.run, row.connection) for row in frames if row.kind in _CLOSING}
+    for key, talk in talks.items():
+        if key in closed:  # of another nobody knows that it has ended
+            talk.close(end)
     return ExportResult(frames=len(frames), connections=len(talks), rebuilt=rebuilt)
 
 

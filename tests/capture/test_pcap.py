@@ -165,6 +165,7 @@ def test_a_cut_file_gives_all_whole_packets_and_names_the_cut(kind):
     ("data", "message"),
     [
         (b"", "x: the file is empty"),
+        ("[0x1]:0 -> @open".encode("utf-16"), "a text in UTF-16, as Windows PowerShell"),
         (b"PK\x03\x04zip", "not a capture: it begins with 50 4b 03 04"),
         (b"\xd4\xc3\xb2\xa1\x02\x00", "the pcap header is cut short"),
         (b"\x0a\x0d\x0d\x0a\x1c\x00\x00\x00ABCD" + bytes(16), "without its byte-order magic"),

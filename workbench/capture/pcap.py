@@ -17,6 +17,7 @@ from __future__ import annotations
 import gzip
 import struct
 import zlib
+from codecs import BOM_UTF16_BE, BOM_UTF16_LE
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -136,6 +137,10 @@ class CaptureReader:
                     f"{name}: not a capture: a pcapng section header without its byte-order magic"
                 )
             self._packets = self._pcapng(_BYTE_ORDER[head[8:12]])
+        elif magic.startswith((BOM_UTF16_LE, BOM_UTF16_BE)):
+            raise CaptureError(
+                f"{name}: a text in UTF-16, as Windows PowerShell writes it; save it as UTF-8"
+            )
         else:
             raise CaptureError(
                 f"{name}: not a capture: it begins with {magic.hex(' ')}, "

@@ -105,10 +105,9 @@ def advice(link: LinkSummary, held: Sequence[Interval], clock: Clock, *, known: 
     """
     late = sum(one.late for one in held)
     if late and late == len(held):
-        longest = _longest(held, clock)
         text = (
             f"The {link.link_sender} had nothing to send when it was stopped. Messages came"
-            f" later and may have waited, {times(late)}, for {longest} at most."
+            f" later and may have waited, {times(late)}, for {_at_most(held, clock)}."
         )
         return f"{summary.broken(asdict(link))} {text}".lstrip()
     more = f" Of these waits {late:,} began when nothing was to be sent." if late else ""
@@ -122,6 +121,11 @@ def advice(link: LinkSummary, held: Sequence[Interval], clock: Clock, *, known: 
 def _longest(its: Iterable[Interval], clock: Clock) -> str:
     """The longest of these, in words; of those of which the clock tells how long they were."""
     return max(its, key=lambda one: (one.timed, one.lasted_us)).lasted(clock)
+
+
+def _at_most(its: Iterable[Interval], clock: Clock) -> str:
+    longest = _longest(its, clock)
+    return longest if longest == UNKNOWN_TIME else f"{longest} at most"
 
 
 def answers(
@@ -269,10 +273,9 @@ def without_room(could_not: Sequence[Interval], clock: Clock) -> Iterator[str]:
     """How often the other end had no room, in a sentence."""
     its = [one for one in could_not if one.what == NO_ROOM]
     if its:
-        longest = _longest(its, clock)
         yield (
             f"The other end had no room for more (a TCP window of 0) {times(len(its))}, for"
-            f" {longest} at most: it did not read."
+            f" {_at_most(its, clock)}: it did not read."
         )
 
 

@@ -115,9 +115,11 @@ def test_octets_that_a_trace_lacks_are_missing_in_its_capture_too(lost, tmp_path
 def test_a_connection_that_nobody_closed_is_not_closed_in_its_capture(frames, ended_by, tmp_path):
     """A consumer that is stalled to the end would have waited until it was closed."""
     rows = import_capture(DATA / "rmq43_b_consumer_credit.pcapng").rows[:frames]
-    export(rows, tmp_path / "out.pcapng")
-    (capture,) = import_capture(tmp_path / "out.pcapng").report.captures
-    assert [one.ended_by for one in capture.connections] == [ended_by]
+    last = dataclasses.replace(rows[-1], seq=rows[-1].seq + 1, event="disconnect", kind=None)
+    for more, by in (([], ended_by), ([last], "client")):
+        export([*rows, *more], tmp_path / "out.pcapng")
+        (capture,) = import_capture(tmp_path / "out.pcapng").report.captures
+        assert [one.ended_by for one in capture.connections] == [by]
 
 
 def test_a_frame_logged_at_both_ends_is_written_once(tmp_path):

@@ -13,7 +13,6 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
-from heapq import merge
 
 from workbench.amqp010.errors import LocalProtocolError as MisfitError010
 from workbench.amqp091.errors import AmqpError as AmqpError091
@@ -22,7 +21,7 @@ from workbench.notebook import PlainError
 from workbench.trace.flatten import PROTOCOL_HEADER
 from workbench.trace.packet_out import Address, PcapngWriter, TcpTalk
 from workbench.trace.rebuild import RebuildError, item_of
-from workbench.trace.schema import BROKER, CLIENT, FRAME_COLUMNS, Row, once
+from workbench.trace.schema import CLIENT, FRAME_COLUMNS, Row, once
 from workbench.trace.whole import WriteError, written_whole
 from workbench.trace.wire_items import codec_of
 
@@ -32,7 +31,9 @@ BROKER_PORT = 5672
 START_US = 1_577_836_800_000_000
 """2020-01-01T00:00:00Z, when every virtual run begins."""
 
-_CLOSING = frozenset({"close", "connection.close", "connection.close-ok"})
+_ENDS = frozenset({"close", "connection.close", "connection.close-ok"})
+_LACKS = frozenset({"gap", "error"})
+"""Events of octets that are missing, or gave no frame."""
 _FIRST_CLIENT_PORT = 40_000
 _CLIENT_PORTS = 20_000
 
@@ -76,22 +77,12 @@ def export(rows: Sequence[Row], path: str | os.PathLike[str]) -> ExportResult:
         raise ExportError("the trace has no frames to export")
     try:
         with written_whole(path) as file:
-            return _write(once(frames), _lost(rows), PcapngWriter(file))
+            return _write(rows, once(frames), PcapngWriter(file))
     except WriteError as error:
         raise ExportError(str(error)) from None
 
 
-def _lost(rows: Sequence[Row]) -> list[Row]:
-    """Where octets are missing, or gave no frame: a capture of the rest must lack them, too."""
-    return [
-        row
-        for row in rows
-        if row.event in ("gap", "error") and row.connection is not None and row.details
-        and row.details.get("from_peer") in (CLIENT, BROKER)
-    ]  # fmt: skip
-
-
-def _write(frames: list[Row], lost: list[Row], writer: PcapngWriter) -> ExportResult:
+def _write(rows: Sequence[Row], frames: list[Row], writer: PcapngWriter) -> ExportResult:
     talks: dict[tuple[str, str | None], TcpTalk] = {}
     starts: dict[str, int] = {}
     for row in frames:
@@ -101,10 +92,15 @@ def _write(frames: list[Row], lost: list[Row], writer: PcapngWriter) -> ExportRe
         start = start if start > 0 else START_US
         starts[row.run] = max(start, starts.get(row.run, 0))
     begun: set[str] = set()
+    ended: set[tuple[str, str | None]] = set()
     rebuilt, end = 0, 0
     known = {(row.run, row.connection) for row in frames}
-    holes = [row for row in lost if (row.run, row.connection) in known]
-    for row in merge(frames, holes, key=lambda row: (row.run, row.seq)):
+    others = [
+        row
+        for row in rows
+        if row.event in _LACKS | {"disconnect"} and (row.run, row.connection) in known
+    ]
+    for row in sorted([*frames, *others], key=lambda row: (row.run, row.seq)):
         first_of_run = row.run not in begun
         begun.add(row.run)
         start = starts[row.run]
@@ -119,18 +115,19 @@ def _write(frames: list[Row], lost: list[Row], writer: PcapngWriter) -> ExportRe
                 talk.open(begun_us)
             else:  # what lacks its beginning is no connection that is just opened
                 talk.segment(begun_us, from_client=True)
-        if row.details is not None:
+        if row.event == "disconnect" or row.kind in _ENDS:
+            ended.add(key)
+        if row.is_frame:
+            octets = row.raw
+            if octets is None:
+                rebuilt += 1
+                octets = _octets(row)
+            talk.send(start + row.t_us, octets, from_client=row.from_peer == CLIENT)
+        elif row.event in _LACKS and row.details and "from_peer" in row.details:
             missing = row.details.get("octets") or 1
             talk.skip(missing, from_client=row.details["from_peer"] == CLIENT)
-            continue
-        octets = row.raw
-        if octets is None:
-            rebuilt += 1
-            octets = _octets(row)
-        talk.send(start + row.t_us, octets, from_client=row.from_peer == CLIENT)
-    closed = {(row.run, row.connection) for row in frames if row.kind in _CLOSING}
     for key, talk in talks.items():
-        if key in closed:  # of another nobody knows that it has ended
+        if key in ended:  # of another nobody knows that it has ended
             talk.close(end)
     return ExportResult(frames=len(frames), connections=len(talks), rebuilt=rebuilt)
 

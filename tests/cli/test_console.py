@@ -101,6 +101,9 @@ def lost_by_ctrl_c(error: Exception) -> Exception:
         (lost_by_ctrl_c(ConnectionRefusedError()), 130, "workbench scenarios: stopped"),
         (lost_by_ctrl_c(PermissionError(errno.EACCES, "Permission denied", "there")), 1,
          "workbench scenarios: there: Permission denied"),
+        (ModuleNotFoundError("No module named 'msgspec'", name="msgspec"), 1,
+         f"workbench scenarios: {sys.executable} has no msgspec; `python3 wb.py scenarios` takes"
+         " the workbench's own Python"),
         (CommandError("two\nlines\x1b[2J"), 1, r"workbench scenarios: two lines\x1b[2J"),
     ],
 )  # fmt: skip

@@ -157,14 +157,6 @@ def main(argv: Sequence[str] | None = None) -> int:
             return _fail(prefix + "stopped", STOPPED)
         where = f"{error.filename}: " if error.filename else ""
         return _fail(f"{prefix}{where}{error.strerror or error}", BAD_INPUT)
-    except ModuleNotFoundError as error:
-        if os.environ.get(SHOW_TRACEBACK) or (error.name or "").startswith("workbench"):
-            raise
-        return _fail(
-            f"{prefix}{error.name} is not installed for {sys.executable}; `python3 wb.py {name}`"
-            " takes the workbench's own Python",
-            BAD_INPUT,
-        )
     except MemoryError:
         return _fail(prefix + "not enough memory for this", BAD_INPUT)
     except Exception as error:
@@ -172,6 +164,9 @@ def main(argv: Sequence[str] | None = None) -> int:
             raise
         if _interrupted(error):
             return _fail(prefix + "stopped", STOPPED)
+        if isinstance(error, ModuleNotFoundError) and not f"{error.name}".startswith("workbench"):
+            own = f"`python3 wb.py {name}` takes the workbench's own Python"
+            return _fail(f"{prefix}{sys.executable} has no {error.name}; {own}", BAD_INPUT)
         kind = type(error).__name__
         ours = f"(a mistake of ours; {SHOW_TRACEBACK}=1 shows where)"
         return _fail(f"{prefix}unexpected {kind}: {error} {ours}", BAD_INPUT)

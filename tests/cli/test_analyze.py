@@ -223,7 +223,7 @@ def test_each_row_of_compare_ends_with_the_line_that_opens_its_larger_side(trace
         command = shlex.split(line[line.index("workbench show ") :])
         assert command[2] == str(other if side == "right" else trace)
         assert line[: line.index("workbench show ")].split()[-1] == side
-        assert command[3:] == ["--run", row[f"{side}_run"], "--at", str(row[f"{side}_seq"])]
+        assert command[3:] == [f"--run={row[f'{side}_run']}", "--at", str(row[f"{side}_seq"])]
         assert main(command[1:]) == 0
         assert capsys.readouterr().out
         opened.add(side)

@@ -315,6 +315,8 @@ import os, signal, sys, threading
 from workbench.analysis import reading
 from workbench.cli import main
 
+signal.signal(signal.SIGINT, signal.default_int_handler)  # what runs in the background ignores it
+
 def endless(spark, _trace):
     def interrupt():
         while not spark.sparkContext.statusTracker().getActiveJobsIds():

@@ -46,6 +46,10 @@ CHROMIUM_FLAGS = [
     "--disable-component-update",
     "--disable-sync",
 ]
+# anywidget gives up a widget that has not begun within two seconds: an error is reported, and the
+# widget hears nothing of its kernel any more.
+PATIENT = f"""AbortSignal.timeout = ((own) =>
+    (ms) => own.call(AbortSignal, Math.max(ms, {STEP_MS})))(AbortSignal.timeout);"""
 # What the browser itself complains of although nothing is wrong with the page.
 HARMLESS_CONSOLE = ("favicon.ico",)
 
@@ -319,6 +323,7 @@ def new_page(browser):
     """Open a page in a context of its own, so that no test sees another's storage."""
     context = browser.new_context(viewport={"width": 1440, "height": 1000})
     context.set_default_timeout(STEP_MS)
+    context.add_init_script(PATIENT)
     try:
         yield context.new_page()
     finally:

@@ -32,17 +32,20 @@ def page(lab_page, lab_root):
     return lab_page
 
 
+# The page has drawn what came of the mouse, and taken away what was there before.
+DRAWN = """() => new Promise((drawn) =>
+    requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(drawn))))"""
+
+
 def find_mark(page, cell):
     """Move the mouse along the middle of the picture until a state tells what it is."""
     box = cell.locator("canvas").first.bounding_box()
     for share in range(3, 60):
         page.mouse.move(box["x"] + box["width"] * share / 100, box["y"] + box["height"] * 0.5)
-        page.wait_for_timeout(40)
+        page.evaluate(DRAWN)
         tips = page.locator(".bk-Tooltip")
         if tips.count():
-            page.wait_for_timeout(300)  # it may be that of a state passed before
-            if tips.count():
-                return tips.first
+            return tips.first
     raise AssertionError("no state tells what it is")
 
 

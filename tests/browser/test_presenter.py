@@ -108,7 +108,6 @@ def test_all_of_every_slide_is_seen(static_page, saved, lesson, size):
         cut += [f"{now}: {found}" for found in page.evaluate(CUT)]
         before = now
         page.keyboard.press("PageDown")
-        page.wait_for_timeout(150)
     assert cut == []
     number, last = re.findall(r"(\d+) of (\d+):", before)[-1]
     assert number == last  # the walk has come to the end
@@ -171,7 +170,6 @@ def test_a_remote_goes_through_a_lesson(static_page, saved):
     assert page.evaluate("document.documentElement.scrollHeight <= innerHeight")
     for _ in range(40):
         page.keyboard.press("PageDown")
-        page.wait_for_timeout(50)
         if page.locator("#presenter").get_attribute("data-phase") == "told":
             break
     assert page.locator(".told .answer").inner_text() == "✔ 50"

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.patience import TIMEOUT_S, held_on, until
+from tests.ports import free_port
 from workbench.net import ListenError
 from workbench.net.serve import Broker, serve
 
@@ -161,8 +162,9 @@ def test_an_interrupted_cell_leaves_the_broker_as_it_was(kernel):
     port = int(kernel("from workbench import serve; server = serve(); print(server.port)"))
     told = kernel(
         "import os, signal, threading, time\n"
-        "threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT)).start()\n"
-        "try:\n    time.sleep(60)\nexcept KeyboardInterrupt:\n    print('interrupted')"
+        "try:\n"
+        "    threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT)).start()\n"
+        "    time.sleep(60)\nexcept KeyboardInterrupt:\n    print('interrupted')"
     )
     assert told == "interrupted"
     assert listens(port)
@@ -172,7 +174,9 @@ def test_an_interrupted_cell_leaves_the_broker_as_it_was(kernel):
 
 def test_a_kernel_that_restarts_leaves_no_listener_behind(kernel):
     """The port can be taken by the new kernel at once."""
-    port = int(kernel("from workbench import serve; server = serve(); print(server.port)"))
+    port = free_port()  # one that meanwhile no other test's server is given
+    kernel(f"from workbench import serve; server = serve(port={port})")
+    assert listens(port)
     kernel.manager.restart_kernel(now=False)
     kernel.client.wait_for_ready(timeout=TIMEOUT_S)
     assert not listens(port)

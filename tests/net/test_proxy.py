@@ -10,6 +10,7 @@ import pytest
 from tests.net.certificates import certificate_for
 from tests.net.still import StillServer
 from tests.patience import TIMEOUT_S, held_on, until
+from tests.ports import free_port
 from workbench.net import Limits, ListenError, LiveBroker
 from workbench.net.forwarder import Target
 from workbench.net.serve import serve
@@ -307,8 +308,7 @@ def test_what_a_client_sent_before_it_went_still_reaches_the_broker(raw_client, 
 
 def test_a_broker_that_cannot_be_reached_costs_the_client_its_connection_and_is_said():
     """Nobody listens there: the client's socket is closed, and the news name the address."""
-    with socket.create_server(("127.0.0.1", 0)) as closed:
-        port = closed.getsockname()[1]
+    port = free_port()
     with serve(forward=f"amqp://127.0.0.1:{port}") as proxy:
         assert_cut(proxy)
         until(lambda: not proxy.connections())

@@ -10,7 +10,6 @@ import sys
 from dataclasses import asdict, replace
 from pathlib import Path
 
-import pyarrow as pa
 import pytest
 
 import workbench
@@ -21,6 +20,7 @@ from workbench.analysis.java import find_java
 from workbench.capture.importer import import_capture
 from workbench.cli import asking, main
 from workbench.cli.asking import PLAIN_ROWS, engine_for
+from workbench.cli.console import Progress
 from workbench.scenarios.run import run
 from workbench.trace import files
 
@@ -281,13 +281,26 @@ def test_the_engine_fits_the_size_and_a_named_master_means_spark(
     assert engine_for(rows, asked) == engine
 
 
-def test_spark_s_numbers_have_the_advice_of_the_folds(repo):
-    """What one row cannot tell is found among the others: that a channel's connection was held."""
+@pytest.mark.parametrize(
+    ("at", "said"),
+    [
+        (lambda t_us: t_us, "see c1 published"),
+        (lambda t_us: None, " frames for "),
+        (lambda t_us: -t_us, "an unknown time"),
+        (lambda t_us: 1_000_000_000 * t_us, "less than 1000 s"),
+    ],
+    ids=["as it was", "without times", "a clock that goes back", "a coarse clock"],
+)
+def test_spark_s_numbers_have_the_advice_of_the_folds(repo, tmp_path, at, said):
+    """One row cannot tell all of it, nor what the clock of the trace is worth."""
     capture = repo / "data/captures/amqp091/rmq43_b1_amqp091_memory_alarm.pcapng"
-    links = [asdict(link) for link in folds.summarise(import_capture(capture).rows)]
-    assert any("see c1 published" in link["advice"] for link in links)
+    rows = [replace(row, t_raw_us=at(row.t_us)) for row in import_capture(capture).rows]
+    files.write(tmp_path / "t.parquet", rows)
+    links = [asdict(link) for link in folds.summarise(rows)]
+    assert any(said in link["advice"] for link in links)
     numbers = [{name: link[name] for name in link if name != "advice"} for link in links]
-    assert list(asking._plain("summary", pa.Table.from_pylist(numbers))) == links
+    waits = asking._waits(numbers, tmp_path / "t.parquet", Progress())
+    assert list(asking._advised(numbers, waits)) == links
 
 
 def test_a_url_is_spark_s():

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import html
 import importlib
-from collections.abc import Callable, Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
@@ -239,17 +240,54 @@ def _from_spark(
         answer = getattr(module, question)(**more)(first.frame)
         names = QUESTIONS[question].order
         found = (answer.orderBy(*names) if names else answer).toArrow()
+    rows = (values for batch in found.to_batches() for values in batch.to_pylist())
+    if question == "summary":
+        links = list(rows)
+        waits = {} if count is None else _waits(links, traces[0], progress)
+        rows = _advised(links, waits)
     progress.clear()
-    return _plain(question, found)
+    return rows
 
 
-def _plain(question: str, answer: Any) -> Iterator[dict[str, Any]]:
+def _advised(
+    links: list[dict[str, Any]], waits: Mapping[tuple[str, int], str]
+) -> Iterator[dict[str, Any]]:
+    """The rows of `summary` with what Spark leaves to the folds: the advice, in words."""
     from workbench.folds.summary import advice, holding
 
-    summary = question == "summary"
-    whole = holding(answer.filter(answer["session"].is_null()).to_pylist()) if summary else {}
-    for batch in answer.to_batches():
-        for values in batch.to_pylist():
-            if summary:
-                values["advice"] = advice(values, whole=whole)
-            yield values
+    whole = holding(link for link in links if link["session"] is None)
+    for link in links:
+        wait = waits.get((link["run"], link["longest_seq"]), "")
+        yield link | {"advice": advice(link, wait, whole=whole)}
+
+
+def _waits(
+    links: Sequence[Mapping[str, Any]], trace: Place, progress: Progress
+) -> dict[tuple[str, int], str]:
+    """The longest waits in words, by run and `seq`, as far as their clock tells no microseconds."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    from workbench.trace.clock import Clock
+    from workbench.trace.files import batches, from_table, trace_files
+    from workbench.trace.schema import OBSERVED
+
+    longest = {(link["run"], link["longest_seq"]): link["longest_us"] for link in links}
+    places = pa.array({seq for _, seq in longest if seq is not None}, pa.int64())
+    clocks: defaultdict[str, Clock] = defaultdict(Clock)
+    since: dict[tuple[str, int], int] = {}
+    columns = ("run", "seq", "event", "t_us", "t_raw_us")
+    progress.turn("reading the clock", _rows([trace]), "rows")
+    for batch in progress.past(
+        part for file in trace_files(trace) for part in batches(file, columns)
+    ):
+        # No other rows say anything of a clock.
+        told = pc.or_(pc.equal(batch["event"], OBSERVED), pc.is_in(batch["seq"], places))
+        for row in from_table(batch.filter(told)):
+            clocks[row.run].see(row)
+            if (row.run, row.seq) in longest:
+                since[row.run, row.seq] = row.t_us
+    return {
+        place: clocks[place[0]].in_words(t_us, t_us + longest[place])
+        for place, t_us in since.items()
+    }

@@ -124,8 +124,7 @@ def summaries(
         if link.longest_brake is None or stall.end_us - stall.start_us > link.longest_us:
             link.longest_us = stall.end_us - stall.start_us
             link.longest_brake, link.longest_seq = stall.brake, stall.seq
-            clock, span = clocks[stall.run], (stall.start_us, stall.end_us)
-            longest[key] = "" if clock.exact and clock.knows(*span) else clock.lasted(*span)
+            longest[key] = clocks[stall.run].in_words(stall.start_us, stall.end_us)
     for breach in broken:
         link = found.get(LinkKey.of(breach))
         if link is not None and breach["certain"]:

@@ -101,6 +101,12 @@ class Clock:
         known = self.knows(start_us, end_us)
         return self.length(end_us - start_us) if known else UNKNOWN_TIME
 
+    def in_words(self, start_us: int, end_us: int) -> str:
+        """How long it was, where a number of microseconds would say more than is known; else ""."""
+        if self.exact and self.knows(start_us, end_us):
+            return ""
+        return self.lasted(start_us, end_us)
+
     def moment(self, t_us: int) -> str:
         """A time in the run: `3.282 s`; in a log without times `row 20`."""
         return f"{t_us / 1e6:,.3f} s" if self.timed else f"row {t_us:,}"

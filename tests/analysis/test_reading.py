@@ -141,7 +141,9 @@ def test_a_run_that_goes_on_in_another_file_is_checked_too(spark, tmp_path, rows
     """Two files with the same rows hold them twice."""
     for name in ("a", "b"):
         files.write(tmp_path / f"{name}.parquet", rows)
-    with pytest.raises(AnalysisError, match=r"b\.parquet: run .*out of order"):
+    with pytest.raises(
+        AnalysisError, match=r"b\.parquet: run .*, and a\.parquet before it has rows"
+    ):
         open_trace(spark, tmp_path)
 
 

@@ -34,8 +34,8 @@ _ORDER = ("run", "seq", "t_us", "connection")
 
 Connections = Counter[tuple[str, str | None]]
 """By run and connection how many rows it has; None is the name of those that concern none."""
-_Last = dict[str, tuple[int, int]]
-"""By run, `seq` and time of its last row."""
+_Last = dict[str, tuple[int, int, Path]]
+"""By run, `seq` and time of its last row, and the file that has it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,7 +73,7 @@ def checked(path: str | os.PathLike[str], *, rows: bool = True) -> Checked:
             _check_nulls(file, parquet)
             count += parquet.metadata.num_rows
     last, connections = _check_rows(files) if rows else ({}, Connections())
-    times = {run: t_us for run, (_, t_us) in last.items()}
+    times = {run: t_us for run, (_, t_us, _) in last.items()}
     return Checked(files=files, count=count, connections=connections, last_us=times)
 
 
@@ -164,8 +164,13 @@ def _check_order(file: Path, batch: Any, last: _Last, connections: Connections) 
 
 def _check_span(file: Path, run: str, seqs: Any, times: Any, last: _Last) -> None:
     """Rows of one run that follow each other in a file; `last` has what came before them."""
-    before, then = last.get(run, (-1, times[0].as_py()))
+    before, then, there = last.get(run, (-1, times[0].as_py(), file))
     first = seqs[0].as_py()
+    if first <= before and there != file:
+        raise TraceFileError(
+            f"{file}: run {run}: begins at seq {first}, and {there.name} before it has rows up to"
+            f" seq {before}: take one away if both have the same rows, else name them in order"
+        )
     if first <= before:
         _refuse(file, run, first, before)
     ahead = pc.subtract(seqs.slice(1), seqs.slice(0, len(seqs) - 1))
@@ -179,7 +184,7 @@ def _check_span(file: Path, run: str, seqs: Any, times: Any, last: _Last) -> Non
             f"{file}: run {run}: column t_us goes back at seq {seqs[at].as_py()}: a run's time "
             "never decreases"
         )
-    last[run] = seqs[-1].as_py(), times[-1].as_py()
+    last[run] = seqs[-1].as_py(), times[-1].as_py(), file
 
 
 def _refuse(file: Path, run: str, seq: int, before: int) -> None:

@@ -12,6 +12,8 @@ import pytest
 from packaging.requirements import Requirement
 from packaging.version import Version
 
+from tests.patience import TIMEOUT_S
+
 REPO = Path(__file__).resolve().parent.parent
 LOCKS = ["uv.txt", "build.lock", "runtime.lock", "proton.lock", "dev.lock", "clients.lock"]
 ENVIRONMENTS = ["environment.yml", "binder/environment.yml"]
@@ -84,7 +86,7 @@ def test_environment_files_are_made_from_the_locks():
     """Nobody edits them by hand: `python requirements/lock.py --envs` writes them."""
     check = subprocess.run(
         [sys.executable, str(REPO / "requirements" / "lock.py"), "--check"],
-        capture_output=True, text=True, timeout=60,
+        capture_output=True, text=True, timeout=TIMEOUT_S,
     )  # fmt: skip
     assert (check.returncode, check.stdout) == (0, "")
 
@@ -118,7 +120,7 @@ def test_binder_scripts_can_be_run(name):
     path = REPO / name
     assert os.access(path, os.X_OK)
     assert path.read_text(encoding="utf-8").startswith("#!/bin/bash\n")
-    assert subprocess.run(["bash", "-n", str(path)], timeout=20).returncode == 0
+    assert subprocess.run(["bash", "-n", str(path)], timeout=TIMEOUT_S).returncode == 0
 
 
 def test_binder_start_opens_the_index_and_tells_binder_s_limits(tmp_path):
@@ -126,7 +128,7 @@ def test_binder_start_opens_the_index_and_tells_binder_s_limits(tmp_path):
     tell = 'echo "$@"; echo "$WORKBENCH_SPARK_MEMORY $WORKBENCH_IDLE_END_MIN"'
     command = [str(REPO / "binder" / "start"), "sh", "-c", tell, "-", "server", "--port=1"]
     said, limits = subprocess.run(
-        command, capture_output=True, text=True, timeout=20, cwd=tmp_path, check=True
+        command, capture_output=True, text=True, timeout=TIMEOUT_S, cwd=tmp_path, check=True
     ).stdout.splitlines()
     assert said.startswith("server --port=1 ")
     assert "--LabApp.default_url=/lab/tree/my/00_index.ipynb" in said

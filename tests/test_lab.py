@@ -8,6 +8,7 @@ import pytest
 
 from tests.browser.conftest import TOKEN, running
 from tests.conftest import REPO
+from tests.patience import TIMEOUT_S
 from tests.ports import free_port
 
 
@@ -28,7 +29,7 @@ def test_lab_opens_the_map_of_the_lessons(lab):
     """The first page is the index, whatever folder the command is given in."""
     url, _ = lab
     request = urllib.request.Request(url, headers={"Authorization": f"token {TOKEN}"})
-    with urllib.request.urlopen(request, timeout=60) as page:
+    with urllib.request.urlopen(request, timeout=TIMEOUT_S) as page:
         assert page.url.split("?")[0] == f"{url}/lab/tree/my/00_index.ipynb"
 
 

@@ -14,6 +14,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.patience import TIMEOUT_S
+
 PACKAGE = Path(__file__).resolve().parent.parent / "workbench"
 
 AMQP = {"amqp10", "amqp091", "amqp010"}
@@ -425,15 +427,15 @@ def in_fresh_python(code: str) -> str:
     """Run code in a new interpreter and give what it printed."""
     return subprocess.run(
         [sys.executable, "-c", code],
-        cwd=PACKAGE.parent, capture_output=True, text=True, check=True, timeout=60,
+        cwd=PACKAGE.parent, capture_output=True, text=True, check=True, timeout=TIMEOUT_S,
     ).stdout  # fmt: skip
 
 
 def test_import_workbench_is_quick_and_loads_nothing_heavy():
-    """A command or a first cell answers at once: under half a second, no heavy package."""
+    """A command or a first cell answers at once: half a processor second at most."""
     seconds, *loaded = in_fresh_python(
-        "import sys, time; began = time.perf_counter(); import workbench;"
-        "print(time.perf_counter() - began);"
+        "import sys, time; began = time.process_time(); import workbench;"
+        "print(time.process_time() - began);"
         f"print(*[name for name in {HEAVY!r} if name in sys.modules])"
     ).split()
     assert loaded == []

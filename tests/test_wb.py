@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 import wb
+from tests.patience import TIMEOUT_S
 
 REPO = Path(__file__).resolve().parent.parent
 
@@ -234,7 +235,7 @@ def test_wb_tells_an_old_python_what_to_do(version, tmp_path):
     )
     answer = subprocess.run(
         [sys.executable, str(script), "lab"],
-        capture_output=True, text=True, timeout=60, env={"PATH": "", "HOME": str(tmp_path)},
+        capture_output=True, text=True, timeout=TIMEOUT_S, env={"PATH": "", "HOME": str(tmp_path)},
     )  # fmt: skip
     assert answer.returncode == 1
     assert answer.stdout == ""
@@ -250,7 +251,7 @@ def test_wb_explains_itself_without_making_an_environment(arguments, tmp_path):
     venv = tmp_path / "venv"
     answer = subprocess.run(
         [sys.executable, str(REPO / "wb.py"), *arguments],
-        capture_output=True, text=True, timeout=60,
+        capture_output=True, text=True, timeout=TIMEOUT_S,
         env={**os.environ, "WORKBENCH_VENV": str(venv)},
     )  # fmt: skip
     assert (answer.returncode == 0) == (arguments == ["--help"])

@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 from py4j.protocol import Py4JNetworkError
 
+from tests.patience import TIMEOUT_S
 from workbench.cli import main
 from workbench.cli.console import (
     CommandError,
@@ -128,7 +129,7 @@ def test_a_mistake_of_ours_says_so_and_how_to_see_more(capsys, broken, monkeypat
 def test_a_reader_that_has_had_enough_is_no_error(tmp_path):
     """`workbench scenarios | head -1` ends without a word on stderr."""
     command = [sys.executable, "-c", PIPE]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=TIMEOUT_S)
     assert (done.returncode, done.stderr) == (0, "")
 
 
@@ -162,7 +163,7 @@ def test_a_stream_that_is_closed_from_the_beginning_is_no_error(tmp_path, argv, 
     """As under a scheduler that gives a command none: what was asked for is done."""
     done = subprocess.run(
         ["sh", "-c", f'"$@" {shut}', "sh", sys.executable, "-m", "workbench", *argv],
-        capture_output=True, text=True, timeout=60, cwd=tmp_path,
+        capture_output=True, text=True, timeout=TIMEOUT_S, cwd=tmp_path,
         env=os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)},
     )  # fmt: skip
     assert "Traceback" not in done.stderr
@@ -174,7 +175,7 @@ def test_octets_that_are_no_text_are_no_share_code(tmp_path):
     """Where stdin decodes strictly, too."""
     done = subprocess.run(
         [sys.executable, "-m", "workbench", "run", "--code", "-", "-o", "x.parquet"],
-        input=b"\xff\xfe", capture_output=True, timeout=60, cwd=tmp_path,
+        input=b"\xff\xfe", capture_output=True, timeout=TIMEOUT_S, cwd=tmp_path,
         env=os.environ
         | {"PYTHONPATH": os.pathsep.join(sys.path), "PYTHONIOENCODING": "utf-8:strict"},
     )  # fmt: skip
@@ -296,14 +297,15 @@ def test_help_answers_at_once():
         "import sys; from workbench.cli.main import parser; parser().format_help();"
         f"print(*[name for name in {heavy!r} if name in sys.modules])"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    command = [sys.executable, "-c", code]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=TIMEOUT_S)
     assert (done.stdout.strip(), done.stderr) == ("", "")
 
 
 def test_python_m_workbench_is_the_same(tmp_path):
     """The module and the console script are one program, with its exit code."""
     command = [sys.executable, "-m", "workbench", "show", str(tmp_path / "absent.parquet")]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=TIMEOUT_S)
     assert done.returncode == 1
     assert done.stderr.count("\n") == 1
     assert "no such file" in done.stderr
@@ -320,7 +322,7 @@ def test_an_interruption_while_the_program_is_loaded_is_one_line_too(program, mo
         start = f"from {place} import {name}; sys.exit({name}())"
     done = subprocess.run(
         [sys.executable, "-c", INTERRUPT.format(module=module, start=start), "scenarios"],
-        capture_output=True, text=True, timeout=60,
+        capture_output=True, text=True, timeout=TIMEOUT_S,
         env=os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)},
     )  # fmt: skip
     assert done.stdout == ""
@@ -351,7 +353,7 @@ def test_an_old_code_page_shows_arrows_written_out(tmp_path, capsys):
     code = "from workbench.cli import main; main()"
     done = subprocess.run(
         [sys.executable, "-X", "utf8=0", "-c", code, "show", str(trace)],
-        capture_output=True, timeout=60,
+        capture_output=True, timeout=TIMEOUT_S,
         env={"PYTHONIOENCODING": "ascii:strict", "PATH": "", "PYTHONPATH": ":".join(sys.path)},
     )  # fmt: skip
     assert b"Traceback" not in done.stderr, done.stderr

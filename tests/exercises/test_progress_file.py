@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.patience import TIMEOUT_S
 from workbench.exercises import progress, shared_file
 from workbench.exercises.predict import PredictionView
 from workbench.exercises.progress import CONFIDENCES, MOST_RECORDS, Lines, Progress, Record, read
@@ -217,7 +218,7 @@ def test_many_processes_at_once_lose_nothing(file):
         subprocess.Popen([sys.executable, "-c", code, str(file), str(number)], cwd=REPO)
         for number in range(3)
     ]
-    assert [worker.wait(timeout=60) for worker in workers] == [0, 0, 0]
+    assert [worker.wait(timeout=TIMEOUT_S) for worker in workers] == [0, 0, 0]
     kept = names(kernel(file))
     assert sorted(kept) == sorted(f"{number}-{n}" for number in range(3) for n in range(15))
 

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.patience import TIMEOUT_S
 from workbench.exercises import recall
 from workbench.exercises.progress import GUESS, SURE, Progress
 from workbench.exercises.question import Question, Solution
@@ -134,7 +135,7 @@ def test_a_lesson_s_questions_are_found_without_importing_the_lesson():
     program = "from workbench.exercises import recall; print(len(recall.known({'01'})))"
     told = subprocess.run(
         [sys.executable, "-c", program],
-        cwd=REPO, capture_output=True, text=True, check=True, timeout=60,
+        cwd=REPO, capture_output=True, text=True, check=True, timeout=TIMEOUT_S,
     ).stdout  # fmt: skip
     assert int(told) >= 3
 

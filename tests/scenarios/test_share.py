@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.patience import TIMEOUT_S
 from workbench import presets
 from workbench.peers import proton_peer
 from workbench.scenarios import ActionError, run, share
@@ -131,7 +132,7 @@ def test_a_code_gives_the_same_hash_in_a_fresh_process():
     told = subprocess.run(
         [sys.executable, "-c", program],
         input=json.dumps([share_code(each, 5) for each in runs]),
-        cwd=REPO, capture_output=True, text=True, check=True, timeout=60,
+        cwd=REPO, capture_output=True, text=True, check=True, timeout=TIMEOUT_S,
     ).stdout.splitlines()  # fmt: skip
     assert told == [f"True 5 {trace_hash(each.rows)}" for each in runs]
 

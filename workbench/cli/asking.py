@@ -9,8 +9,7 @@ from __future__ import annotations
 
 import html
 import importlib
-from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
@@ -262,32 +261,13 @@ def _advised(
 
 
 def _waits(
-    links: Sequence[Mapping[str, Any]], trace: Place, progress: Progress
+    links: Iterable[Mapping[str, Any]], trace: Place, progress: Progress
 ) -> dict[tuple[str, int], str]:
-    """The longest waits in words, by run and `seq`, as far as their clock tells no microseconds."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
+    """The longest waits, as `clock.in_words` tells them."""
+    from workbench.trace.clock import COLUMNS, in_words
+    from workbench.trace.files import batches, trace_files
 
-    from workbench.trace.clock import Clock
-    from workbench.trace.files import batches, from_table, trace_files
-    from workbench.trace.schema import OBSERVED
-
-    longest = {(link["run"], link["longest_seq"]): link["longest_us"] for link in links}
-    places = pa.array({seq for _, seq in longest if seq is not None}, pa.int64())
-    clocks: defaultdict[str, Clock] = defaultdict(Clock)
-    since: dict[tuple[str, int], int] = {}
-    columns = ("run", "seq", "event", "t_us", "t_raw_us")
+    waits = {(link["run"], link["longest_seq"]): link["longest_us"] for link in links}
     progress.turn("reading the clock", _rows([trace]), "rows")
-    for batch in progress.past(
-        part for file in trace_files(trace) for part in batches(file, columns)
-    ):
-        # No other rows say anything of a clock.
-        told = pc.or_(pc.equal(batch["event"], OBSERVED), pc.is_in(batch["seq"], places))
-        for row in from_table(batch.filter(told)):
-            clocks[row.run].see(row)
-            if (row.run, row.seq) in longest:
-                since[row.run, row.seq] = row.t_us
-    return {
-        place: clocks[place[0]].in_words(t_us, t_us + longest[place])
-        for place, t_us in since.items()
-    }
+    parts = (part for file in trace_files(trace) for part in batches(file, COLUMNS))
+    return in_words(waits, progress.past(parts))

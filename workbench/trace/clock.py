@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
 from math import gcd
+from typing import Any
 
+from .files import from_table
 from .schema import OBSERVED, Row
 from .words import counted, duration
 
-__all__ = ["COARSE_US", "UNKNOWN_TIME", "Clock"]
+__all__ = ["COARSE_US", "COLUMNS", "UNKNOWN_TIME", "Clock", "in_words"]
+
+COLUMNS = ("run", "seq", "event", "t_us", "t_raw_us")
+"""Of a row, what `in_words` reads."""
 
 COARSE_US = 1_000
 """A clock that counts in steps of this or more is coarse: frames follow each other faster."""
@@ -110,3 +116,30 @@ class Clock:
     def moment(self, t_us: int) -> str:
         """A time in the run: `3.282 s`; in a log without times `row 20`."""
         return f"{t_us / 1e6:,.3f} s" if self.timed else f"row {t_us:,}"
+
+
+def in_words(
+    waits: Mapping[tuple[str, int | None], int], parts: Iterable[Any]
+) -> dict[tuple[str, int], str]:
+    """Of waits in a trace of any size, how long they were, as `Clock.in_words`.
+
+    Args:
+        waits: microseconds, by run and `seq` of the row with which each began.
+        parts: the trace's record batches in order, with `COLUMNS`.
+    """
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    places = pa.array({seq for _, seq in waits if seq is not None}, pa.int64())
+    clocks: defaultdict[str, Clock] = defaultdict(Clock)
+    since: dict[tuple[str, int], int] = {}
+    for part in parts:
+        # No other rows say anything of a clock.
+        told = pc.or_(pc.equal(part["event"], OBSERVED), pc.is_in(part["seq"], places))
+        for row in from_table(part.filter(told)):
+            clocks[row.run].see(row)
+            if (row.run, row.seq) in waits:
+                since[row.run, row.seq] = row.t_us
+    return {
+        place: clocks[place[0]].in_words(t_us, t_us + waits[place]) for place, t_us in since.items()
+    }

@@ -59,17 +59,17 @@ def ask(path, memory, *questions):
 
 
 def from_capture(folder, memory, frames):
-    """Seconds of ingest and `credit` by Spark, from captures; set as the command line sets it."""
+    """Seconds of ingest, and of `credit` by Spark, from captures; as the command line does it."""
     from workbench.analysis.ingest import ingest
     from workbench.analysis.reading import open_trace
     from workbench.analysis.session import QUICK_ROWS
 
-    spark, clock = started(memory, quick=int(frames) <= QUICK_ROWS)
-    clock(since := {})
     trace = Path(folder).with_name("imported")
     shutil.rmtree(trace, ignore_errors=True)
-    found = {"ingest": timed(lambda: ingest(spark, [str(folder)], str(trace)))}
-    used = clock(since)
+    found = {"ingest": timed(lambda: ingest(None, [str(folder)], str(trace)))}
+    used = own_use()["processor"]
+    spark, clock = started(memory, quick=int(frames) <= QUICK_ROWS)
+    clock(since := {})
     found["credit"] = timed(lambda: answered("credit", open_trace(spark, trace), trace))
     return found | {"processor": used + clock(since), "memory": java_peak(spark)}
 
@@ -472,7 +472,7 @@ def others(traces, given):
 
 def capture(traces, given):
     found = apart("from_capture", traces.captures(given.frames), given.memory, given.frames)
-    took = line(f"{given.frames:,} frames of capture by Spark", found, "ingest", "credit")
+    took = line(f"{given.frames:,} frames of capture, credit by Spark", found, "ingest", "credit")
     if not shutil.which("tshark"):
         print("   no tshark on this machine")
         return

@@ -115,7 +115,7 @@ ONLY_IN: dict[str, set[str]] = {
     "random": {"exercises.mystery"},
     "secrets": {"trace.whole"},  # the name of a file that is not yet whole
     "threading": {"net", "analysis"},
-    "concurrent": {"net"},
+    "concurrent": {"net", "analysis.ingest"},
     "time": {"net", "analysis", "exercises", "cli", "aside"},
 }
 

@@ -28,6 +28,12 @@ FRAME_LOG = """\
 """
 
 
+@pytest.fixture(params=["processes", pytest.param("tasks", marks=pytest.mark.slow)])
+def reader(request):
+    """Who reads: processes of this machine, or tasks of Spark."""
+    return None if request.param == "processes" else request.getfixturevalue("spark")
+
+
 @pytest.fixture
 def folder(tmp_path):
     """Three good captures, and one file that is none."""
@@ -43,15 +49,13 @@ def by_run(rows):
     return sorted(rows, key=lambda row: (row.run, row.seq))
 
 
-@pytest.mark.slow
-def test_a_relative_path_means_what_it_means_here(spark, folder, tmp_path, monkeypatch):
+def test_a_relative_path_means_what_it_means_here(reader, folder, tmp_path, monkeypatch):
     """Spark was started elsewhere, and its tasks run where it was."""
     monkeypatch.chdir(folder)
-    assert ingest(spark, NAMES[0], tmp_path / "trace").files == 1
+    assert ingest(reader, NAMES[0], tmp_path / "trace").files == 1
 
 
-@pytest.mark.slow
-def test_the_rows_are_those_of_the_single_importer(spark, folder, tmp_path):
+def test_the_rows_are_those_of_the_single_importer(reader, folder, tmp_path):
     """Of pcapng, compressed, and a frame log; a bad one is named and skipped, no more is left."""
     (folder / "deeper").mkdir()
     (folder / "deeper" / "client.log").write_text(FRAME_LOG)
@@ -60,7 +64,7 @@ def test_the_rows_are_those_of_the_single_importer(spark, folder, tmp_path):
     good = [*(folder / name for name in NAMES), *sorted((folder / "deeper").iterdir())]
     told_of = []
     target = tmp_path / "trace"
-    result = ingest(spark, folder, target, progress=lambda *at: told_of.append(at))
+    result = ingest(reader, folder, target, progress=lambda *at: told_of.append(at))
     alone = import_capture(good).rows
     assert {row.run[:6] for row in alone} == {"rmq40_", "rmq43_", "client", "small-"}
     assert by_run(files.read(target)) == by_run(alone)
@@ -74,7 +78,7 @@ def test_the_rows_are_those_of_the_single_importer(spark, folder, tmp_path):
     # What is there already is not decoded again, and what was lost comes back.
     lost = sorted(target.iterdir())[0]
     lost.unlink()
-    again = ingest(spark, folder, target)
+    again = ingest(reader, folder, target)
     assert (again.files, again.kept) == (1, 4)
     assert by_run(files.read(target)) == by_run(alone)
 
@@ -104,14 +108,30 @@ def test_what_was_killed_goes_on_and_leaves_nothing(spark, folder, tmp_path):
     assert not any(name.startswith(".") for name in names)
 
 
-@pytest.mark.slow
-def test_strict_keeps_nothing_where_one_is_bad(spark, folder, tmp_path):
+def test_strict_keeps_nothing_where_one_is_bad(reader, folder, tmp_path):
     """Not one file, and no folder."""
-    result = ingest(spark, folder, tmp_path / "trace", strict=True)
+    result = ingest(reader, folder, tmp_path / "trace", strict=True)
     assert (result.files, result.rows, len(result.failures)) == (0, 0, 1)
     assert not (tmp_path / "trace").exists()
     (folder / "broken.pcap").unlink()
-    assert ingest(spark, folder, tmp_path / "trace", strict=True).files == 3
+    assert ingest(reader, folder, tmp_path / "trace", strict=True).files == 3
+
+
+def test_what_is_there_is_read_again_to_take_secrets_out(reader, folder, tmp_path):
+    """It may hold them."""
+    target = tmp_path / "trace"
+    ingest(reader, folder, target)
+    assert ingest(reader, folder, target, redact=True).kept == 0
+    alone = import_capture([folder / name for name in NAMES], redact=True).rows
+    assert by_run(files.read(target)) == by_run(alone)
+
+
+@pytest.mark.parametrize("name", ["[prod] x.pcapng", "_x.pcapng", ".x.pcapng"])
+def test_a_part_is_read_whatever_its_capture_is_called(tmp_path, name):
+    """Names that begin so are those of files that nobody reads."""
+    path = shutil.copy(CAPTURES / NAMES[0], tmp_path / name)
+    ingest(None, path, tmp_path / "trace")
+    assert files.read(tmp_path / "trace") == import_capture(path).rows
 
 
 @pytest.mark.slow
@@ -139,9 +159,8 @@ def test_captures_and_traces_may_lie_at_a_url(spark, folder, tmp_path):
         ingest(spark, "nowhere://host/x.pcap", target)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("at_url", [False, True])
-def test_a_full_disk_leaves_no_half_a_trace(spark, folder, tmp_path, at_url):
+def test_a_full_disk_leaves_no_half_a_trace(reader, folder, tmp_path, at_url):
     """One line that names the folder, and nothing is left [the folder's disk has 64 kB]."""
     disk = tmp_path / "disk"
     disk.mkdir()
@@ -149,7 +168,7 @@ def test_a_full_disk_leaves_no_half_a_trace(spark, folder, tmp_path, at_url):
         target = disk / "trace"
         (disk / "filler").write_bytes(bytes(60_000))
         with pytest.raises(AnalysisError, match=r"trace: .*(no space left|No space left)"):
-            ingest(spark, folder, target.as_uri() if at_url else target)
+            ingest(reader, folder, target.as_uri() if at_url else target)
         left = {path.name for path in disk.rglob("*")}
         assert left == ({"filler", "trace"} if at_url else {"filler"})
 
@@ -167,12 +186,11 @@ def mounted(place):
         subprocess.run(["umount", "--lazy", str(place)], check=True)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("at_url", [False, True])
-def test_the_trace_tells_its_version(spark, folder, tmp_path, at_url):
+def test_the_trace_tells_its_version(reader, folder, tmp_path, at_url):
     """At a path and at a URL."""
     target = tmp_path / "trace"
-    ingest(spark, folder / NAMES[0], target.as_uri() if at_url else target)
+    ingest(reader, folder / NAMES[0], target.as_uri() if at_url else target)
     (part,) = (tmp_path / "trace").iterdir()
     assert version_in(pq.read_schema(part).metadata) == SCHEMA_VERSION
 
@@ -188,12 +206,11 @@ def test_a_rotating_tcpdump_s_names_are_captures(folder):
     assert captures(folder / "[x].pcap") == [str(folder / "[x].pcap")]
 
 
-@pytest.mark.slow
-def test_no_good_capture_is_an_error(spark, tmp_path):
+def test_no_good_capture_is_an_error(reader, tmp_path):
     """Nothing is written, and each file has its line."""
     (tmp_path / "a.pcap").write_bytes(b"nothing")
     with pytest.raises(AnalysisError, match=r"a\.pcap"):
-        ingest(spark, tmp_path / "a.pcap", tmp_path / "trace")
+        ingest(reader, tmp_path / "a.pcap", tmp_path / "trace")
     assert not (tmp_path / "trace").exists()
     (tmp_path / "empty").mkdir()
     with pytest.raises(AnalysisError, match="no capture there"):

@@ -6,8 +6,6 @@ import itertools
 import random
 import re
 import struct
-from pathlib import Path
-from tempfile import TemporaryDirectory
 
 import pytest
 from hypothesis import given, settings
@@ -705,8 +703,8 @@ def test_no_more_than_a_batch_is_in_memory(folder, monkeypatch, limit, most, siz
     assert capture.report.rows == len(whole)
 
 
-def test_many_captures_go_to_one_file_or_to_a_folder(folder, tmp_path):
-    """The same rows either way; what is there stays, and what is bad takes no good one with it."""
+def test_many_captures_go_to_one_file(folder, tmp_path):
+    """What is bad takes no good one with it; but for --strict, which writes nothing then."""
     paths = [record(plan(n))[0].write(folder / f"{n}.pcapng") for n in (1, 2)]
     bad = folder / "bad.pcapng"
     bad.write_bytes(b"bad")
@@ -715,26 +713,8 @@ def test_many_captures_go_to_one_file_or_to_a_folder(folder, tmp_path):
     assert files.read(tmp_path / "all.parquet") == alone
     assert report.rows == len(alone)
     assert len(report.failures) == 1
-    parts = tmp_path / "parts"
-    parts.mkdir()
-    assert import_files(paths[:1], parts).kept == 0
-    report = import_files([*paths, bad], parts)
-    assert (report.kept, len(report.captures), len(report.failures)) == (1, 1, 1)
-    assert files.read(parts) == sorted(alone, key=lambda row: (row.run, row.seq))
-    # What is there may hold what is to be taken out.
-    assert import_files(paths, parts, redact=True).kept == 0
-    assert files.read(parts) == sorted(
-        import_capture(paths, redact=True).rows, key=lambda row: (row.run, row.seq)
-    )
-    strict = tmp_path / "strict"
-    strict.mkdir()
-    for target in (strict, tmp_path / "strict.parquet"):
-        assert import_files([*paths, bad], target, strict=True).failures
-    assert sorted(path.name for path in tmp_path.rglob("*")) == sorted(
-        ["all.parquet", "parts", "strict", *(path.name for path in parts.iterdir())]
-    )
-    import_files(paths, strict, strict=True)
-    assert len(list(strict.iterdir())) == 2
+    assert import_files([*paths, bad], tmp_path / "strict.parquet", strict=True).failures
+    assert [path.name for path in tmp_path.glob("*.parquet*")] == ["all.parquet"]
 
 
 def test_a_run_is_named_by_stem_and_content(folder):
@@ -755,19 +735,9 @@ def test_a_packed_capture_keeps_its_whole_name(folder):
         assert import_capture(one).rows[0].run.startswith("rabbit-3.12_2024.05.01")
 
 
-@pytest.mark.parametrize("name", ["[prod] x.pcapng", "_x.pcapng", ".x.pcapng"])
-def test_a_part_is_read_whatever_its_capture_is_called(tmp_path, name):
-    """Names that begin so are those of files that nobody reads."""
-    path = record(plan())[0].write(tmp_path / name)
-    trace = tmp_path / "trace"
-    trace.mkdir()
-    import_files([path], trace)
-    assert files.read(trace) == import_capture(path).rows
-
-
 @pytest.mark.parametrize("strict", [False, True])
 def test_of_a_capture_that_cannot_be_read_to_its_end_nothing_is_kept(tmp_path, monkeypatch, strict):
-    """What it gave until then is no trace of it; parts that were whole before stay."""
+    """What it gave until then is no trace of it."""
     whole, path = (
         record(plan(rounds=n))[0].write(tmp_path / name)
         for n, name in ((3, "a.pcapng"), (2, "b.pcapng"))
@@ -780,30 +750,11 @@ def test_of_a_capture_that_cannot_be_read_to_its_end_nothing_is_kept(tmp_path, m
             raise CaptureError("b.pcapng: it went away")
 
     monkeypatch.setattr(Capture, "tables", broken)
-    trace = tmp_path / "trace"
-    trace.mkdir()
-    for target in (trace, tmp_path / "one.parquet"):
-        with pytest.raises(CaptureError, match=r"b\.pcapng: it went away"):
-            import_files([whole, path], target, strict=strict)
+    with pytest.raises(CaptureError, match=r"b\.pcapng: it went away"):
+        import_files([whole, path], tmp_path / "one.parquet", strict=strict)
     with pytest.raises(CaptureError, match=r"b\.pcapng: it went away"):
         import_capture([whole, path])
-    kept = [file.name.partition("-")[0] for file in trace.iterdir()]
-    assert kept == ([] if strict else ["a"])
     assert not (tmp_path / "one.parquet").exists()
-
-
-SHARED = Path("/dev/shm")
-
-
-@pytest.mark.skipif(not SHARED.is_dir(), reason="there is no other file system")
-def test_all_or_nothing_needs_no_place_beside_the_folder(folder):
-    """Which may be where another file system begins."""
-    path = record(plan())[0].write(folder / "aside.pcapng")
-    with TemporaryDirectory(dir=SHARED) as inner:
-        trace = folder / "shared"
-        trace.symlink_to(inner)  # as what is mounted there, it is another file system
-        import_files([path], trace, strict=True)
-        assert len(list(trace.iterdir())) == 1
 
 
 @pytest.mark.parametrize("port", [0, -1, 65536])

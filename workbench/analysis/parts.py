@@ -1,4 +1,4 @@
-"""One capture into one file of a trace: what a task of an import does, here or on a cluster.
+"""One capture into one file of a trace: what a process or a task of an import does.
 
 The task writes the file itself. To hand its rows to Java, so that Spark writes them, takes four
 times as long as to read them: a row has ninety fields, and Java takes each by itself.
@@ -15,9 +15,25 @@ from workbench.capture.importer import Capture, CaptureError, part_name
 from workbench.trace.files import TraceFileError, write_tables
 
 from .errors import UNSEEN, AnalysisError
-from .places import fetched, is_url, sent
+from .places import exists, fetched, is_url, sent
 
-__all__ = ["Part", "write_part"]
+__all__ = ["Order", "Part", "write_part"]
+
+
+class Order(NamedTuple):
+    """How captures are to be read.
+
+    Attributes:
+        place: the folder to write into, a path or URL; it is there.
+        there: the folder whose parts need not be read again; empty if all are to be.
+        port: the broker's port, where it is not found by itself.
+        redact: replace SASL responses and message bodies by zeros.
+    """
+
+    place: str
+    there: str
+    port: int | None
+    redact: bool
 
 
 class Part(NamedTuple):
@@ -31,6 +47,7 @@ class Part(NamedTuple):
         fatal: the problem is the place that is written to, not the capture.
         missing: there is no such capture where the task runs.
         remarks: what of it is not in the trace, or is damaged; a line each.
+        report: all that was found in it, lines.
     """
 
     run: str
@@ -40,29 +57,27 @@ class Part(NamedTuple):
     fatal: bool = False
     missing: bool = False
     remarks: str = ""
+    report: str = ""
 
 
-def write_part(
-    capture: str, target: str, known: frozenset[str], port: int | None, redact: bool
-) -> Part:
-    """Reads a capture and writes its rows; nothing is raised.
+def write_part(capture: str, number: int, order: Order) -> Part:
+    """Reads a capture and writes its rows to `NUMBER.parquet`; nothing is raised.
 
     Args:
         capture: a path or URL.
-        target: the file to write, a path or URL; its folder is there.
-        known: names of parts that are there already.
-        port: the broker's port, where it is not found by itself.
-        redact: replace SASL responses and message bodies by zeros.
+        number: of the capture.
+        order: how it is to be read.
     """
+    target = f"{order.place}/{number}.parquet"
     run = ""
-    if not is_url(target) and not Path(target).parent.is_dir():
+    if not is_url(target) and not Path(order.place).is_dir():
         return Part(run, problem=UNSEEN, fatal=True)  # whoever asked for it has made it
     missing = not is_url(capture) and not Path(capture).exists()
     try:
         with fetched(capture) as file:
-            given = Capture(file, port=port, redact=redact)
+            given = Capture(file, port=order.port, redact=order.redact)
             run = given.run
-            if part_name(run) in known:
+            if order.there and exists(f"{order.there}/{part_name(run)}"):
                 return Part(run, kept=True)
             rows = _written(target, given.tables())
     except TraceFileError as error:
@@ -73,7 +88,8 @@ def write_part(
     except OSError as error:
         problem = f"{Path(capture).name}: {error.strerror or error}"
         return Part(run, problem=problem, missing=missing)
-    return Part(run, rows, remarks="\n".join(given.report.remarks))
+    remarks, lines = given.report.remarks, given.report.lines()
+    return Part(run, rows, remarks="\n".join(remarks), report="\n".join(lines))
 
 
 def _written(target: str, tables: Iterable[Any]) -> int:

@@ -23,7 +23,7 @@ from workbench.trace.files import files_in
 
 from .errors import AnalysisError
 
-__all__ = ["Target", "captures", "fetched", "is_url", "sent", "spark_path", "target_at"]
+__all__ = ["Target", "captures", "exists", "fetched", "is_url", "sent", "spark_path", "target_at"]
 
 _CAPTURE = re.compile(r"\.((pcap|pcapng|cap|txt|log)\d*|gz)$", re.IGNORECASE)
 """Names of captures in a folder; a rotating tcpdump leaves `x.pcap1`, `x.pcap2`, ..."""
@@ -162,6 +162,21 @@ def fetched(path: str) -> Iterator[Path]:
         yield copy
 
 
+def exists(path: str) -> bool:
+    """Whether there is a file.
+
+    Raises:
+        AnalysisError: its place cannot be reached.
+    """
+    if not is_url(path):
+        return Path(path).exists()
+    import pyarrow.fs as pafs
+
+    system, inside = _arrow(path)
+    with _clear(path):
+        return bool(system.get_file_info(inside).type != pafs.FileType.NotFound)
+
+
 def sent(file: Path, url: str) -> None:
     """A local file, copied to a URL.
 
@@ -199,17 +214,12 @@ class _Folder:
         self._here = f".import.{platform.node()}."
         self._forget_the_dead()
         self._aside = self.folder / f"{self._here}{os.getpid()}"
-        self.aside = str(self._aside)
+        self.there = str(self.folder)
 
-    def names(self) -> set[str]:
-        """Of the files that are there."""
-        return {file.name for file in self.folder.iterdir()}
-
-    def make(self, name: str) -> str:
-        """A new folder aside."""
-        place = self._aside / name
-        place.mkdir(parents=True)
-        return str(place)
+    def make(self) -> str:
+        """The folder aside."""
+        self._aside.mkdir(exist_ok=True)
+        return str(self._aside)
 
     def keep(self, written: str, name: str) -> None:
         """Put a file that was written aside under its name."""
@@ -244,36 +254,28 @@ class _Url:
     """A folder of a file system that Arrow knows."""
 
     def __init__(self, url: str) -> None:
-        self.url = url.rstrip("/")
-        self.aside = f"{self.url}/.import.{uuid.uuid4().hex}"
-        self._system, self._path = _arrow(self.url)
-        self._aside = f"{self._path}/{self.aside.rsplit('/', 1)[-1]}"
-        with _clear(self.url):
+        self.there = url.rstrip("/")
+        self._system, self._path = _arrow(self.there)
+        self._aside = f".import.{uuid.uuid4().hex}"
+        with _clear(self.there):
             self._system.create_dir(self._path)
 
-    def names(self) -> set[str]:
-        import pyarrow.fs as pafs
-
-        with _clear(self.url):
-            return {
-                one.base_name for one in self._system.get_file_info(pafs.FileSelector(self._path))
-            }
-
-    def make(self, name: str) -> str:
-        with _clear(self.url):
-            self._system.create_dir(f"{self._aside}/{name}")
-        return f"{self.aside}/{name}"
+    def make(self) -> str:
+        with _clear(self.there):
+            self._system.create_dir(f"{self._path}/{self._aside}")
+        return f"{self.there}/{self._aside}"
 
     def keep(self, written: str, name: str) -> None:
-        with _clear(self.url):
-            self._system.move(f"{self._aside}/{written}", f"{self._path}/{name}")
+        with _clear(self.there):
+            self._system.move(f"{self._path}/{self._aside}/{written}", f"{self._path}/{name}")
 
     def clear(self) -> None:
         import pyarrow.fs as pafs
 
-        with _clear(self.url):
-            if self._system.get_file_info(self._aside).type != pafs.FileType.NotFound:
-                self._system.delete_dir(self._aside)
+        aside = f"{self._path}/{self._aside}"
+        with _clear(self.there):
+            if self._system.get_file_info(aside).type != pafs.FileType.NotFound:
+                self._system.delete_dir(aside)
 
 
 Target = _Folder | _Url

@@ -14,20 +14,16 @@ from __future__ import annotations
 import hashlib
 import os
 import re
-import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from io import BufferedReader, TextIOWrapper
-from itertools import groupby
-from operator import itemgetter
 from pathlib import Path
 from stat import S_ISREG
 from typing import Any
 
-from workbench.aside import held
 from workbench.capture.brokers import Brokers, ConnectionAhead
 from workbench.capture.columns import RowColumns
 from workbench.capture.connection import DECODERS, AmqpConnection
@@ -37,7 +33,7 @@ from workbench.capture.proton_log import ProtonLog, is_proton_log
 from workbench.capture.report import UNKNOWN, CaptureReport, ImportReport, protocol_name
 from workbench.capture.tcp import Conversation, Reassembler, StreamSegment
 from workbench.trace.collector import seldom_collected
-from workbench.trace.files import TraceFileError, from_table, reason, write_tables
+from workbench.trace.files import from_table, write_tables
 from workbench.trace.given import Place, takes
 from workbench.trace.schema import Row
 from workbench.trace.words import alternatives, counted, encodable
@@ -301,70 +297,37 @@ def import_files(
     redact: bool = False,
     strict: bool = False,
     progress: Progress | None = None,
-    fetch: Callable[[str], AbstractContextManager[Path]] | None = None,
 ) -> ImportReport:
-    """Imports captures into a trace on disk; what is written appears whole or not at all.
+    """Imports captures into one Parquet file, which appears whole or not at all.
 
     Args:
         paths: capture files; see `import_capture`.
-        target: a folder that exists gets a Parquet file for each capture, and what is there
-            already is not read again. Any other name is that of one Parquet file for all.
+        target: the file to write.
         port: see `Capture`.
-        redact: replace SASL responses and message bodies by zeros; what is there already may hold
-            them, and is written anew.
+        redact: replace SASL responses and message bodies by zeros.
         strict: write nothing unless every capture is good; `report.failures` tells then.
         progress: told how far the reading is.
-        fetch: gives one of the paths as a local file for a while; default: it is one.
 
     Raises:
-        CaptureError: no capture was good, or one of them could not be read to its end; those before
-            it are in the folder, and of it nothing.
+        CaptureError: no capture was good, or one of them could not be read to its end.
         TraceFileError: the target cannot be written.
     """
-    report, folder = ImportReport(), target if os.path.isdir(target) else None
+    report = ImportReport()
+    flow = _flow(list(paths), report, port=port, redact=redact, progress=progress)
 
-    def there(run: str) -> bool:
-        return folder is not None and not redact and (folder / part_name(run)).exists()
+    def tables() -> Iterator[Any]:
+        for _, table in flow:
+            yield table
+        if strict and report.failures:
+            raise _NotAllGoodError
 
-    flow = _flow(
-        list(paths), report, port=port, redact=redact, progress=progress, fetch=fetch, there=there
-    )
-    if strict:
-        flow = _all_good(flow, report)
     with suppress(_NotAllGoodError):
-        try:
-            if folder is None:
-                write_tables(target, (table for _, table in flow))
-            elif strict:
-                # Within the folder, for that may be a file system of its own.
-                aside = tempfile.TemporaryDirectory(".part", ".strict.", folder)
-                with aside as name, held(Path(name)):
-                    _into_folder(flow, Path(name))
-                    for part in sorted(Path(name).iterdir()):
-                        part.replace(folder / part.name)
-            else:
-                _into_folder(flow, folder)
-        except OSError as error:
-            raise TraceFileError(f"{target}: cannot write there: {reason(error)}") from error
+        write_tables(target, tables())
     return report
-
-
-_Flow = Iterator[tuple[Capture, Any]]
 
 
 class _NotAllGoodError(Exception):
     """Takes back what was written, because a capture is not good and all must be."""
-
-
-def _all_good(flow: _Flow, report: ImportReport) -> _Flow:
-    yield from flow
-    if report.failures:
-        raise _NotAllGoodError
-
-
-def _into_folder(flow: _Flow, folder: Path) -> None:
-    for capture, tables in groupby(flow, key=itemgetter(0)):
-        write_tables(folder / part_name(capture.run), (table for _, table in tables))
 
 
 def _flow(
@@ -374,9 +337,7 @@ def _flow(
     port: int | None,
     redact: bool,
     progress: Progress | None,
-    fetch: Callable[[str], AbstractContextManager[Path]] | None = None,
-    there: Callable[[str], bool] = lambda run: False,
-) -> _Flow:
+) -> Iterator[tuple[Capture, Any]]:
     """The tables of one capture after the other; what is not good has a line in the report."""
     sizes = [_size(Path(path)) for path in paths]
     seen: set[str] = set()
@@ -389,25 +350,21 @@ def _flow(
                 progress(done + min(size, octets), total)
 
         try:
-            with fetch(str(path)) if fetch else nullcontext(Path(path)) as file:
-                capture = Capture(file, port=port, redact=redact)
-                if capture.run in seen:
-                    raise CaptureError(f"{capture.path.name}: the same capture was given twice")
-                if there(capture.run):
-                    report.kept += 1
-                else:
-                    for table in capture.tables(tell):
-                        begun = True
-                        yield capture, table
-                    report.captures.append(capture.report)
-                seen.add(capture.run)
+            capture = Capture(Path(path), port=port, redact=redact)
+            if capture.run in seen:
+                raise CaptureError(f"{capture.path.name}: the same capture was given twice")
+            for table in capture.tables(tell):
+                begun = True
+                yield capture, table
+            report.captures.append(capture.report)
+            seen.add(capture.run)
         except CaptureError as error:
             if begun:  # what was given of it already must not be taken for the whole
                 raise
             report.failures += str(error).splitlines()
         done += size
         tell(size)
-    if not report.captures and not report.kept:
+    if not report.captures:
         raise CaptureError("\n".join(report.failures) or "no capture was given")
 
 

@@ -357,12 +357,10 @@ class ImportReport:
 
     Attributes:
         captures: one report per capture imported, in the order given.
-        kept: captures that are in the trace already.
         failures: one line per capture that could not be used.
     """
 
     captures: list[CaptureReport] = field(default_factory=list)
-    kept: int = 0
     failures: list[str] = field(default_factory=list)
 
     @property

@@ -21,7 +21,10 @@ from workbench.trace.given import Place, takes
 if TYPE_CHECKING:
     from .console import Progress
 
-__all__ = ["ENGINES", "PLAIN", "PLAIN_ROWS", "SPARK", "Answer", "ask_trace", "engine_for"]
+__all__ = [
+    "ENGINES", "PLAIN", "PLAIN_ROWS", "SPARK", "Answer", "ask_trace", "engine_for",
+    "master_is_named",
+]  # fmt: skip
 
 PLAIN, SPARK = ENGINES = ("plain", "spark")
 PLAIN_ROWS = 500_000
@@ -42,7 +45,7 @@ def engine_for(count: int | None, asked: str | None = None) -> str:
     """
     if asked is not None:
         return asked
-    return SPARK if count is None or count > PLAIN_ROWS or _master_is_named() else PLAIN
+    return SPARK if count is None or count > PLAIN_ROWS or master_is_named() else PLAIN
 
 
 def _rows(traces: Sequence[Place], *, check: bool = False) -> int | None:
@@ -55,7 +58,8 @@ def _rows(traces: Sequence[Place], *, check: bool = False) -> int | None:
     return sum(checked(Path(trace), rows=check).count for trace in traces)
 
 
-def _master_is_named() -> bool:
+def master_is_named() -> bool:
+    """Whether a user has said where Spark runs, in the environment or in its configuration."""
     from workbench.analysis.configured import configured
     from workbench.analysis.session import MASTER_NAME, Settings
 

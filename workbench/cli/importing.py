@@ -9,9 +9,6 @@ from .console import BAD_INPUT, DONE, Progress, add_output, add_port, place, say
 from .importing_many import import_many, is_many
 from .places import output_file
 
-FEW = 16
-"""More captures than these, for a folder, are read at once and not one after the other."""
-
 HELP = "make a trace of captures (pcap, pcapng) or of Proton's frame log"
 TEXT = """\
 Make a trace of captures: pcap or pcapng files, or the text that Proton prints
@@ -26,10 +23,10 @@ connections, links and losses goes to stdout.
   workbench import monday.pcap tuesday.pcap -o week.parquet
   workbench import rabbit.pcapng --redact -o to-share.parquet
   workbench import a.pcap b.pcap -o traces
-      a folder that exists gets one file per capture; what is there stays
   workbench import captures/ -o traces
-      all of a folder, or of a pattern ('*.pcapng'), at once with Spark (and so
-      with more than 16 captures by name)
+      a folder with a file for each capture; what is there stays. Captures, or
+      those of a folder or a pattern ('*.pcapng'), are read several at a time:
+      by all processors, or by Spark where a master is named
 
 Of several captures the good ones are kept and each skipped one gets a line;
 the exit code is 0 all the same. With --strict it is 1, and nothing is written.
@@ -63,14 +60,11 @@ def command(arguments: argparse.Namespace) -> int:
     from workbench.capture.importer import CaptureError, import_files
     from workbench.trace.words import counted
 
-    into_folder = not arguments.output.endswith(".parquet")
-    if any(is_many(capture) for capture in arguments.captures) or (
-        into_folder and len(arguments.captures) > FEW
-    ):
-        return import_many(arguments)
     target = Path(arguments.output)
-    if not target.is_dir():
-        target = output_file(arguments.output, (".parquet",), arguments.captures)
+    several = any(is_many(capture) for capture in arguments.captures)
+    if several or target.is_dir() or (len(arguments.captures) > 1 and not target.suffix):
+        return import_many(arguments)
+    target = output_file(arguments.output, (".parquet",), arguments.captures)
     try:
         with Progress("reading", unit="octets") as progress:
             report = import_files(
@@ -93,6 +87,5 @@ def command(arguments: argparse.Namespace) -> int:
         return BAD_INPUT
     report.failures.clear()  # they were told on stderr
     print(report.text(), end="")
-    there = f", {counted(report.kept, 'capture')} there already" if report.kept else ""
-    say(f"{target}: {counted(report.rows, 'row')}{there}")
+    say(f"{target}: {counted(report.rows, 'row')}")
     return DONE

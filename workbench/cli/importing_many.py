@@ -1,21 +1,23 @@
-"""Folders and patterns of captures: as a Spark job, or file by file where there is no Java."""
+"""Captures into a folder of traces, several at a time."""
 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from workbench.trace.words import counted
 
+from .asking import master_is_named
 from .console import BAD_INPUT, DONE, CommandError, Progress, say
 
 if TYPE_CHECKING:
     from workbench.analysis.ingest import Ingested
 
 __all__ = ["import_many", "is_many"]
+
+FEW = 16
+"""Of so many captures all that was found in each is told."""
 
 
 def is_many(path: str) -> bool:
@@ -49,8 +51,12 @@ def import_many(arguments: argparse.Namespace) -> int:
     result = _imported(arguments)
     for failure in result.failures:
         say(f"workbench import: skipped: {failure}")
-    for remark in result.remarks:
-        say(f"workbench import: {remark}")
+    if len(result.reports) <= FEW:
+        for report in result.reports:
+            print(report)
+    else:
+        for remark in result.remarks:
+            say(f"workbench import: {remark}")
     if result.failures and arguments.strict:
         say("workbench import: nothing written, because --strict was said")
         return BAD_INPUT
@@ -63,59 +69,16 @@ def import_many(arguments: argparse.Namespace) -> int:
 
 
 def _imported(arguments: argparse.Namespace) -> Ingested:
-    from workbench.analysis.errors import AnalysisError
-    from workbench.analysis.places import captures, is_url
-    from workbench.analysis.session import Settings, get_spark
+    from workbench.analysis.ingest import captures, ingest
 
     files = captures(arguments.captures)  # what is not there is told before Spark starts
-    try:
-        Settings.found().java()
-    except AnalysisError as error:
-        if is_url(arguments.output):
-            raise AnalysisError(f"{arguments.output}: only Spark writes there; {error}") from None
-        say("no Java here: the captures are read one after the other")
-        return _one_by_one(arguments, files, Path(arguments.output))
-    from workbench.analysis.ingest import ingest
+    spark = None
+    if master_is_named():
+        from workbench.analysis.session import get_spark
 
-    spark = get_spark(say=say, quick=True)
+        spark = get_spark(say=say, quick=True)
     with Progress("importing", len(files), unit="captures") as progress:
         return ingest(
             spark, files, arguments.output, port=arguments.port, redact=arguments.redact,
             strict=arguments.strict, progress=progress.at,
         )  # fmt: skip
-
-
-def _one_by_one(arguments: argparse.Namespace, given: list[str], folder: Path) -> Ingested:
-    """The same without Spark: the same names, rows, and lines for what is bad."""
-    from workbench.analysis.errors import AnalysisError
-    from workbench.analysis.ingest import Ingested
-    from workbench.analysis.places import fetched
-    from workbench.capture.importer import CaptureError, import_files
-
-    @contextmanager
-    def fetch(path: str) -> Iterator[Path]:
-        try:
-            with fetched(path) as file:
-                yield file
-        except AnalysisError as error:
-            raise CaptureError(str(error)) from None
-
-    made = not folder.exists()
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        with Progress("importing", unit="octets") as progress:
-            report = import_files(
-                given, folder, port=arguments.port, redact=arguments.redact,
-                strict=arguments.strict, progress=progress.at, fetch=fetch,
-            )  # fmt: skip
-    except CaptureError as error:
-        raise AnalysisError("; ".join(str(error).splitlines())) from None
-    except OSError as error:
-        raise AnalysisError(f"{folder}: cannot write there: {error.strerror or error}") from None
-    finally:
-        if made and folder.is_dir() and not any(folder.iterdir()):
-            folder.rmdir()
-    return Ingested(
-        files=len(report.captures), rows=report.rows, kept=report.kept, failures=report.failures,
-        remarks=[remark for capture in report.captures for remark in capture.remarks],
-    )  # fmt: skip

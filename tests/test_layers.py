@@ -69,7 +69,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "aside": set(),
     "scenarios": RUNNING | {"languages", "notebook"},
     # what of trace and capture: FROM_TRACE and FROM_CAPTURE
-    "analysis": {"trace", "capture", "notebook", "aside"},
+    "analysis": {"trace", "capture", "notebook", "machine", "aside"},
     # sim: the results of its explorer
     "views": {"trace", "scenarios", "sim", "serial", "languages", "notebook"},
     "exercises": EVERYTHING,

@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from workbench.capture.importer import part_name
+from workbench.machine import total_memory
 
 from .errors import AnalysisError
 from .parts import Order, Part, write_part
@@ -32,6 +33,9 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 __all__ = ["Ingested", "captures", "ingest"]
+
+ROOM = 512 << 20
+"""Octets of memory for each process that reads: of a large capture it takes 300 MB."""
 
 Progress = Callable[[int, int], None]
 Take = Callable[[int, Part], None]
@@ -168,9 +172,11 @@ class _Job:
 def _by_processes(files: Sequence[str], order: Order, take: Take) -> None:
     """Each processor of this machine reads one capture after the other."""
     before = set(multiprocessing.active_children())
+    memory = total_memory()
+    room = len(files) if memory is None else max(1, memory // ROOM)
     # Forked from a program with threads, as a notebook is one, a process may wait for ever.
     processes = ProcessPoolExecutor(
-        min(len(files), os.cpu_count() or 1), multiprocessing.get_context("spawn"), _begin
+        min(len(files), os.cpu_count() or 1, room), multiprocessing.get_context("spawn"), _begin
     )
     try:
         with processes:

@@ -1,365 +1,240 @@
 """TCP reassembly: whatever the network did to the segments, the octets come in order, once."""
 
 import itertools
-from dataclasses import dataclass
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.conversation import Conversation
 from workbench.capture.packet import Segment
-from workbench.capture.tcp import PATIENCE, Reassembler
+from workbench.capture.tcp import BUFFER_LIMIT, PATIENCE, Reassembler
 from workbench.trace.packet_out import ACK, FIN, RST, SYN
 
-CLIENT, BROKER = b"\x0a\0\0\1\x9c\x40", b"\x0a\0\0\2\x16\x28"
+ENDS = {
+    "client": b"\x0a\0\0\1\x9c\x40", "broker": b"\x0a\0\0\2\x16\x28",
+    "other": b"\x0a\0\0\7\x9c\x40",
+}  # fmt: skip
+NAMES = {end: name for name, end in ENDS.items()}
 WRAP = 2**32
 
 
-@dataclass
-class Talk:
-    """Feeds segments by stream offset; `base` is the sequence number of offset 0."""
+class Wire(Conversation):
+    """Segments of a client, a broker and another client of it, each in the next packet.
 
-    reassembler: Reassembler
-    base: int = 100
-    source: bytes = CLIENT
-    destination: bytes = BROKER
-    packets: int = 0
+    Places in a stream are counted from its first octet behind the SYN, in acknowledgements too. A
+    packet's time is its number: `AB@2` are octets that could be read with the second, and `(3)@2`
+    three that are lost. What is counted is shown of the ends that have any, in the connection that
+    is the last to begin.
+    """
 
-    def feed(
-        self, offset: int, data: bytes, flags: int = ACK, ack: int = 0, missing: int = 0,
-        window: int = 100,
-    ):  # fmt: skip
-        self.packets += 1
-        seq = (self.base + offset) % WRAP
-        segment = Segment(self.source, self.destination, seq, ack, flags, data, missing, window)
-        return self.reassembler.feed(segment, self.packets, self.packets)
+    def __init__(self, limit=BUFFER_LIMIT):
+        self.reassembler = Reassembler(limit)
+        self.base = {"client": 100, "broker": 500, "other": 900}
+        self.packet, self.ready = 0, []
+
+    def turn_to(self, who):
+        self.turn = who
+
+    def feed(self, offset, data, flags=ACK, ack=0, missing=0, window=100):
+        peer = "client" if self.turn == "broker" else "broker"
+        seq, acknowledged = (self.base[self.turn] + offset) % WRAP, (self.base[peer] + ack) % WRAP
+        ends, self.packet = (ENDS[self.turn], ENDS[peer]), self.packet + 1
+        segment = Segment(*ends, seq, acknowledged, flags, data, missing, window)
+        found = self.reassembler.feed(segment, self.packet, self.packet)
+        self.ready += found
+        return found
+
+    def do_base(self, number):
+        self.base[self.turn] = number
+
+    def do_at(self, packet):
+        self.packet = packet - 1
+
+    def do_syn(self, **how):
+        self.feed(-1, b"", SYN | ACK if self.turn == "broker" else SYN, **how)
+
+    def do_send(self, offset, data="", **how):
+        self.feed(offset, data.encode(), **how)
+
+    def do_ack(self, upto, at=0, times=1):
+        for _ in range(times):
+            self.feed(at, b"", ack=upto)
+
+    def do_fin(self, offset, data="", **how):
+        self.feed(offset, data.encode(), FIN | ACK, **how)
+
+    def do_reset(self, offset, data="", **how):
+        self.feed(offset, data.encode(), RST, **how)
+
+    def do_end(self):
+        self.ready += self.reassembler.finish()
+
+    def look(self, name):
+        found = getattr(self, f"see_{name}", None)
+        if found is not None:
+            return found()
+        its = {NAMES[one.source]: getattr(one, name) for one in self.latest.directions}
+        return {end: value for end, value in its.items() if value}
+
+    @property
+    def latest(self):
+        return self.reassembler.conversations[-1]
+
+    def see_out(self):
+        ready, self.ready = self.ready, []
+        return [f"{one.data.decode() or f'({one.gap})'}@{one.t_us}" for one in ready]
+
+    def see_connections(self):
+        return [one.number for one in self.reassembler.conversations]
+
+    def see_opened(self):
+        return NAMES.get(self.latest.opened_by, "-")
+
+    def see_ended(self):
+        ended = [one.ended_by for one in self.reassembler.conversations]
+        return [f"{NAMES[one[0]]}@{one[1]}" if one else "-" for one in ended]
+
+    def see_without_room(self):
+        return {
+            NAMES[one.source]: f"{[*one.without_room, one.without_room_since]}".replace(" ", "")
+            for one in self.latest.directions
+            if one.without_room or one.without_room_since
+        }
 
 
-def octets(pieces) -> bytes:
-    return b"".join(piece.data for piece in pieces)
+WORDS = {
+    "segments in order pass with their own times": """
+        client: syn; send 0 AB -> out AB@2
+        send 2 CD -> out CD@3 | opened client | from_start client=True""",
+    "a segment out of order is readable when the hole is filled": """
+        client: syn; send 2 CD -> out -
+        send 0 AB -> out AB@3 CD@3 | out_of_order client=1""",
+    # A retransmission brings nothing new; an overlapping one only what is new.
+    "repeated and overlapping octets pass once": """
+        client: syn; send 0 ABCD; send 0 ABCD -> out ABCD@2
+        send 2 CDEF; send 1 BCDEFG -> out EF@4 G@5 | duplicates client=3 | octets client=7""",
+    # It may tell its reason [RFC 9293, 3.5.3].
+    "what a reset brings is no octet of the stream": """
+        client: send 0 AB; reset 2 BIG-IP; end -> out AB@1""",
+    # The stream goes on over 2^32 - 1 [RFC 9293, 3.4].
+    "sequence numbers wrap": """
+        client: base -2; syn; send 3 DE -> out -
+        send 0 ABC -> out ABC@3 DE@3""",
+    # The peer has the octets, so they will not come again: the capture lost them.
+    "an acknowledged hole is a gap after some patience": f"""
+        client: syn; broker: syn; client: send 0 AB; send 5 FG -> out AB@3
+        broker: ack 7 times={PATIENCE - 1} -> out -
+        ack 7 -> out (3)@4 FG@4 | gaps client=1 | lost_octets client=3 | octets client=4""",
+    # What the peer says after it got octets that the capture lacks stands behind the gap.
+    "an acknowledgement of octets that were not seen shows a hole": """
+        client: syn; broker: syn; send 0 answer ack=1 -> out -
+        client: send 1 B ack=6; end -> out (1)@3 answer@3 B@4""",
+    # What was acknowledged at 3 was missing then, whenever the next octets come.
+    "a gap has the time of what showed it first": """
+        client: syn; at 3; broker: send 0 answer ack=1; at 9; client: send 1 B
+        end -> out (1)@3 answer@3 B@9""",
+    # What it said between two bits that are missing knows nothing of the second.
+    "a hole is a gap wherever the other end said something within it": """
+        client: syn; at 3; broker: ack 2; ack 3; send 0 answer ack=3; ack 4 at=6
+        at 9; client: send 5 F; end -> out (3)@3 answer@5 (2)@6 F@9
+        -> gaps client=2 | lost_octets client=5 | octets client=1 broker=6""",
+    # A capture may have one direction alone; it begins where the first acknowledgement is.
+    "a direction without packets is missing where the other acknowledges it": """
+        client: syn; send 0 A; send 1 B ack=7; send 2 C ack=7; end -> out A@2 (7)@3 B@3 C@4
+        -> lost_octets broker=7 | octets client=3 | from_start client=True""",
+    # The capture began while it was under way: it begins at that packet.
+    "what was acknowledged before a direction's first packet is not missing": """
+        client: send 0 A; send 1 B ack=7 -> out A@1
+        broker: send 20 late -> out B@2 late@3 | gaps -""",
+    # A capture may record the two directions out of step; who acknowledges octets has them.
+    "an acknowledgement that came before its octets is no loss": """
+        client: syn; at 2; broker: syn; send 0 answer ack=1 -> out -
+        client: send 0 A -> out A@3 answer@3""",
+    # One acknowledgement speaks of many segments [RFC 9293, 3.4].
+    "two segments behind their acknowledgement are both put before it": """
+        client: syn; broker: syn; send 0 answer ack=2; client: send 0 A -> out -
+        send 1 B -> out A@3 B@3 answer@3""",
+    # What waits behind it is of an earlier time than what they bring.
+    "a hole stops other connections too": """
+        client: syn; send 1 B; other: send 0 later -> out -
+        client: send 0 A; other: send 5 ! -> out later@3 A@4 B@4 !@5""",
+    # The acknowledgement of a FIN is one ahead of the last octet.
+    "the FIN is no lost octet": """
+        client: syn; broker: syn; client: fin 0 A; broker: fin 0 ack=2; end -> out A@3""",
+    # A segment that is merely late must not be given up, however much passes meanwhile.
+    "a hole that nobody acknowledged is waited for": f"""
+        client: syn; {"; ".join(f"send {n} x" for n in range(2, 2 + 2 * PATIENCE))} -> out -
+        at 999; send 0 AB -> out AB@999 {" ".join(["x@999"] * 2 * PATIENCE)}""",
+    "the end of the capture gives up every hole": """
+        client: syn; send 2 C; send 5 F; end -> out (2)@2 C@2 (2)@3 F@3""",
+    # A retransmission would be cut at the same place, so nothing is waited for.
+    "octets cut by the snapshot length are a gap at once": """
+        client: syn; send 0 AB missing=2; send 4 EF -> out AB@2 (2)@2 EF@3""",
+    # Without a SYN a stream begins with its first segment, and says so.
+    "a capture may begin in the middle": """
+        client: send 1000 mid -> out mid@1 | from_start - | opened -""",
+    # Ports are used again; another initial sequence number is another connection.
+    "a new SYN on the same ports is a new connection": """
+        client: syn; send 0 old; reset 3; base 9000; syn; send 0 new -> out old@2 new@5
+        -> connections 1 2 | octets client=3 | ended client@3 -""",
+    # A capture may have them in another order; the sequence numbers tell.
+    "a SYN behind its first octets is of the same connection": """
+        client: send 0 AB; syn; send 2 C -> out AB@1 C@3
+        -> connections 1 | opened client | from_start client=True""",
+    "a SYN that was sent twice opens nothing new": """
+        client: syn; syn; send 0 A -> out A@3 | connections 1""",
+    # SYN and ACK together come from the end that was called.
+    "a lost SYN leaves the opener to the answer": """
+        broker: syn -> opened client""",
+    # Nobody waits on a connection of which an end has sent FIN or RST.
+    "one end is enough to end": """
+        client: send 0 A -> ended -
+        fin 1; broker: fin 0 -> ended client@2""",
+    "a reset ends, too": """
+        client: send 0 A; reset 1; broker: reset 0 -> ended client@2""",
+    # Who resets or opens a connection announces none.
+    "a SYN without room is no window": """
+        client: syn window=0 -> without_room -""",
+}
 
 
-def test_in_order_segments_pass_with_their_own_times():
-    """The plain case: each segment is readable when it comes."""
-    talk = Talk(Reassembler())
-    assert talk.feed(-1, b"", SYN) == []
-    first, second = talk.feed(0, b"AB")[0], talk.feed(2, b"CD")[0]
-    assert (first.data, first.t_us, second.data, second.t_us) == (b"AB", 2, b"CD", 3)
-    assert first.direction.from_start
-    assert first.direction.conversation.opened_by == CLIENT
-
-
-def test_a_segment_out_of_order_is_readable_when_the_hole_is_filled():
-    """Octets behind a hole get the time of the packet that fills it."""
-    talk = Talk(Reassembler())
-    talk.feed(-1, b"", SYN)
-    assert talk.feed(2, b"CD") == []
-    pieces = talk.feed(0, b"AB")
-    assert [(p.data, p.t_us) for p in pieces] == [(b"AB", 3), (b"CD", 3)]
-    assert pieces[0].direction.out_of_order == 1
-
-
-def test_repeated_and_overlapping_octets_pass_once():
-    """A retransmission brings nothing new; an overlapping one only what is new."""
-    talk = Talk(Reassembler())
-    talk.feed(-1, b"", SYN)
-    talk.feed(0, b"ABCD")
-    assert talk.feed(0, b"ABCD") == []
-    assert octets(talk.feed(2, b"CDEF")) == b"EF"
-    assert octets(talk.feed(1, b"BCDEFG")) == b"G"
-    direction = talk.reassembler.conversations[0].directions[0]
-    assert (direction.duplicates, direction.octets) == (3, 7)
-
-
-def test_what_a_reset_brings_is_no_octet_of_the_stream():
-    """It may tell its reason [RFC 9293, 3.5.3]."""
-    talk = Talk(Reassembler())
-    assert octets(talk.feed(0, b"AB")) == b"AB"
-    assert talk.feed(2, b"BIG-IP: no flow", RST) == []
-    assert talk.reassembler.finish() == []
+@pytest.mark.parametrize("script", WORDS.values(), ids=WORDS)
+def test_octets_come_in_order_once_and_what_is_lost_is_a_gap(script):
+    """Each of the rules of `capture/tcp.py`."""
+    Wire().play(script)
 
 
 @pytest.mark.parametrize("base", [5, 0xF000_0000], ids=["behind", "ahead"])
-@pytest.mark.parametrize("end", [FIN | ACK, RST])
-def test_octets_far_away_behind_an_end_are_of_another_connection(base, end):
+@pytest.mark.parametrize("ends", ["fin", "reset"])
+def test_octets_far_away_behind_an_end_are_of_another_connection(base, ends):
     """On the same ports; its SYN is not in the capture."""
-    reassembler = Reassembler()
-    talk = Talk(reassembler, base=0x6000_0000)
-    talk.feed(0, b"AB")
-    talk.feed(2, b"", end)
-    pieces = Talk(reassembler, base=base).feed(0, b"CD")
-    assert octets(pieces) == b"CD"
-    assert [one.direction.conversation.number for one in pieces] == [2]
-    assert sum(one.lost_octets for one in reassembler.conversations[1].directions) == 0
+    Wire().play(f"""
+        client: base {0x6000_0000}; send 0 AB; {ends} 2 -> out AB@1
+        base {base}; send 0 CD -> out CD@3 | connections 1 2 | octets client=2 | lost_octets -""")
 
 
-def test_sequence_numbers_wrap():
-    """The stream goes on over sequence number 2^32 - 1 (RFC 9293, 3.4)."""
-    talk = Talk(Reassembler(), base=WRAP - 2)
-    talk.feed(-1, b"", SYN)
-    assert talk.feed(3, b"DE") == []
-    assert octets(talk.feed(0, b"ABC")) == b"ABCDE"
-
-
-def test_an_acknowledged_hole_is_a_gap_after_some_patience():
-    """The peer has the octets, so they will not come again: the capture lost them."""
-    reassembler = Reassembler()
-    talk, back = Talk(reassembler), Talk(reassembler, 500, BROKER, CLIENT)
-    talk.feed(-1, b"", SYN)
-    back.feed(-1, b"", SYN | ACK)
-    talk.feed(0, b"AB")
-    talk.feed(5, b"FG")
-    pieces = []
-    for _ in range(PATIENCE):
-        pieces += back.feed(0, b"", ack=107)
-    assert [(p.gap, p.data) for p in pieces] == [(3, b""), (0, b"FG")]
-    direction = reassembler.conversations[0].directions[0]
-    assert (direction.gaps, direction.lost_octets, direction.octets) == (1, 3, 4)
-
-
-def test_an_acknowledgement_of_unseen_octets_shows_a_hole():
-    """What the peer says after it got octets that the capture lacks stands behind the gap."""
-    reassembler = Reassembler()
-    talk, back = Talk(reassembler), Talk(reassembler, 500, BROKER, CLIENT)
-    talk.feed(-1, b"", SYN)
-    back.feed(-1, b"", SYN | ACK, ack=100)
-    assert back.feed(0, b"answer", ack=101) == []
-    talk.feed(1, b"B", ack=506)
-    assert [(p.gap, p.data) for p in reassembler.finish()] == [(1, b""), (0, b"answer"), (0, b"B")]
-
-
-def test_a_gap_has_the_time_of_what_showed_it_first():
-    """What was acknowledged at 3 was missing then, whenever the next octets come."""
-    reassembler = Reassembler()
-    talk, back = Talk(reassembler), Talk(reassembler, 500, BROKER, CLIENT)
-    talk.feed(-1, b"", SYN)
-    back.packets = 2
-    back.feed(0, b"answer", ack=101)
-    talk.packets = 8
-    talk.feed(1, b"B")
-    assert [(p.gap, p.data, p.t_us) for p in reassembler.finish()] == [
-        (1, b"", 3), (0, b"answer", 3), (0, b"B", 9)
-    ]  # fmt: skip
-
-
-def test_a_hole_is_a_gap_wherever_the_other_end_said_something_within_it():
-    """What it said between two bits that are missing knows nothing of the second."""
-    reassembler = Reassembler()
-    talk, back = Talk(reassembler), Talk(reassembler, 500, BROKER, CLIENT)
-    talk.feed(-1, b"", SYN)
-    back.packets = 2
-    back.feed(0, b"", ack=102)
-    back.feed(0, b"", ack=103)
-    back.feed(0, b"answer", ack=103)
-    back.feed(6, b"", ack=104)
-    talk.packets = 8
-    talk.feed(5, b"F")
-    assert [(p.gap, p.data, p.t_us) for p in reassembler.finish()] == [
-        (3, b"", 3), (0, b"answer", 5), (2, b"", 6), (0, b"F", 9)
-    ]  # fmt: skip
-    direction = reassembler.conversations[0].directions[0]
-    assert (direction.gaps, direction.lost_octets, direction.octets) == (2, 5, 1)
-
-
-def test_a_direction_without_packets_is_missing_where_the_other_acknowledges_it():
-    """A capture may have one direction alone; it begins where the first acknowledgement is."""
-    reassembler = Reassembler()
-    talk = Talk(reassembler)
-    talk.feed(-1, b"", SYN)
-    talk.feed(0, b"A", ack=500)
-    talk.feed(1, b"B", ack=507)
-    talk.feed(2, b"C", ack=507)
-    assert [(p.gap, p.data) for p in reassembler.finish()] == [(7, b""), (0, b"B"), (0, b"C")]
-    silent = reassembler.conversations[0].directions[1]
-    assert (silent.octets, silent.lost_octets, silent.from_start) == (0, 7, False)
-
-
-def test_what_was_acknowledged_before_a_directions_first_packet_is_not_missing():
-    """The capture began while it was under way: it begins at that packet."""
-    reassembler = Reassembler()
-    talk, back = Talk(reassembler), Talk(reassembler, 500, BROKER, CLIENT)
-    assert octets(talk.feed(0, b"A", ack=500)) == b"A"
-    assert talk.feed(1, b"B", ack=507) == []
-    back.packets = 2
-    assert [(p.gap, p.data) for p in back.feed(20, b"late")] == [(0, b"B"), (0, b"late")]
-    assert reassembler.conversations[0].directions[1].gaps == 0
-
-
-def test_an_acknowledgement_that_came_before_its_octets_is_no_loss():
-    """A capture may record the two directions out of step."""
-    reassembler = Reassembler()
-    talk, back = Talk(reassembler), Talk(reassembler, 500, BROKER, CLIENT)
-    talk.feed(-1, b"", SYN)
-    back.feed(-1, b"", SYN | ACK, ack=100)
-    assert back.feed(0, b"answer", ack=101) == []
-    pieces = talk.feed(0, b"A")
-    assert [(p.gap, p.data) for p in pieces] == [(0, b"A"), (0, b"answer")]
-    assert [p.t_us for p in pieces] == [2, 2]  # who acknowledges octets has them
-
-
-def test_two_segments_behind_their_acknowledgement_are_both_put_before_it():
-    """One acknowledgement speaks of many segments [RFC 9293, 3.4]."""
-    reassembler = Reassembler()
-    talk, back = Talk(reassembler), Talk(reassembler, 500, BROKER, CLIENT)
-    talk.feed(-1, b"", SYN)
-    back.feed(-1, b"", SYN | ACK, ack=100)
-    assert back.feed(0, b"answer", ack=102) == []
-    assert talk.feed(0, b"A") == []
-    assert octets(talk.feed(1, b"B")) == b"ABanswer"
-
-
-def other(reassembler: Reassembler, packets: int) -> Talk:
-    """Another connection, seen from this packet on."""
-    return Talk(reassembler, 900, b"\x0a\0\0\7\x9c\x40", BROKER, packets)
-
-
-def test_a_hole_stops_other_connections_too():
-    """What waits behind it is of an earlier time than what they bring."""
-    reassembler = Reassembler()
-    talk = Talk(reassembler)
-    talk.feed(-1, b"", SYN)
-    assert talk.feed(1, b"B") == []
-    later = other(reassembler, 2)
-    assert later.feed(0, b"later") == []
-    talk.packets = 3
-    pieces = [*talk.feed(0, b"A"), *later.feed(5, b"!")]
-    assert [(p.data, p.t_us) for p in pieces] == [(b"later", 3), (b"A", 4), (b"B", 4), (b"!", 4)]
-
-
-@pytest.mark.parametrize("acknowledged", [True, False])
-def test_other_connections_wait_no_longer_than_the_limit_allows(acknowledged):
+@pytest.mark.parametrize(
+    ("acknowledged", "found", "then"),
+    [("client: at 3", "", "A@20 B@20"), ("broker: ack 2", "(1)@2 B@2 ", "-")],
+    ids=["may still be filled", "is lost"],
+)
+def test_other_connections_wait_no_longer_than_the_limit_allows(acknowledged, found, then):
     """An acknowledged hole is lost by then; one that may still be filled is passed by."""
-    reassembler = Reassembler(buffer_limit=1000)
-    talk, back = Talk(reassembler), Talk(reassembler, 500, BROKER, CLIENT)
-    talk.feed(-1, b"", SYN)
-    talk.feed(1, b"B")
-    if acknowledged:
-        back.packets = 2
-        back.feed(0, b"", ack=102)
-    later = other(reassembler, 3)
-    found = [later.feed(100 * n, b"x" * 100) for n in range(11)]
-    assert [len(pieces) > 0 for pieces in found] == [False] * 10 + [True]
-    assert [(p.gap, p.data[:1]) for p in found[-1]] == [
-        *([(1, b""), (0, b"B")] if acknowledged else []), *[(0, b"x")] * 11
-    ]  # fmt: skip
-    talk.packets = 20
-    assert octets(talk.feed(0, b"A")) == (b"" if acknowledged else b"AB")
-
-
-def test_the_fin_is_no_lost_octet():
-    """The acknowledgement of a FIN is one ahead of the last octet."""
-    reassembler = Reassembler()
-    talk, back = Talk(reassembler), Talk(reassembler, 500, BROKER, CLIENT)
-    talk.feed(-1, b"", SYN)
-    back.feed(-1, b"", SYN | ACK, ack=100)
-    talk.feed(0, b"A", FIN | ACK, ack=500)
-    back.feed(0, b"", FIN | ACK, ack=102)
-    assert reassembler.finish() == []
-
-
-def test_a_hole_that_nobody_acknowledged_is_waited_for():
-    """A segment that is merely late must not be given up, however much passes meanwhile."""
-    talk = Talk(Reassembler())
-    talk.feed(-1, b"", SYN)
-    for n in range(2, 2 + 2 * PATIENCE):
-        assert talk.feed(n, b"x") == []
-    assert octets(talk.feed(0, b"AB")) == b"AB" + b"x" * 2 * PATIENCE
+    its = " ".join(f"abcde@{packet}" for packet in range(4, 15))
+    Wire(limit=50).play(f"""
+        client: syn; send 1 B; {acknowledged}
+        at 4; other: {"; ".join(f"send {5 * n} abcde" for n in range(10))} -> out -
+        send 50 abcde -> out {found}{its}
+        at 20; client: send 0 A -> out {then}""")
 
 
 def test_memory_behind_a_hole_is_bounded():
     """More than the limit behind a hole, and the hole counts as lost."""
-    talk = Talk(Reassembler(buffer_limit=1000))
-    talk.feed(-1, b"", SYN)
-    held = [talk.feed(10 + 100 * n, b"x" * 100) for n in range(11)]
-    assert [len(octets(p)) for p in held] == [0] * 10 + [1100]
-    assert held[-1][0].gap == 10
-
-
-def test_the_end_of_the_capture_gives_up_every_hole():
-    """What waits behind holes is handed on with the gaps when no more packets come."""
-    reassembler = Reassembler()
-    talk = Talk(reassembler)
-    talk.feed(-1, b"", SYN)
-    talk.feed(2, b"C")
-    talk.feed(5, b"F")
-    assert [(p.gap, p.data) for p in reassembler.finish()] == [
-        (2, b""),
-        (0, b"C"),
-        (2, b""),
-        (0, b"F"),
-    ]
-
-
-def test_octets_cut_by_the_snapshot_length_are_a_gap_at_once():
-    """A retransmission would be cut at the same place, so nothing is waited for."""
-    talk = Talk(Reassembler())
-    talk.feed(-1, b"", SYN)
-    assert [(p.gap, p.data) for p in talk.feed(0, b"AB", missing=2)] == [(0, b"AB"), (2, b"")]
-    assert octets(talk.feed(4, b"EF")) == b"EF"
-
-
-def test_a_capture_may_begin_in_the_middle():
-    """Without a SYN a stream begins with its first segment, and says so."""
-    reassembler = Reassembler()
-    pieces = Talk(reassembler).feed(1_000, b"mid")
-    assert octets(pieces) == b"mid"
-    assert not pieces[0].direction.from_start
-    assert reassembler.conversations[0].opened_by is None
-
-
-def test_a_new_syn_on_the_same_ports_is_a_new_connection():
-    """Ports are used again; another initial sequence number is another connection."""
-    reassembler = Reassembler()
-    old = Talk(reassembler)
-    old.feed(-1, b"", SYN)
-    old.feed(0, b"old")
-    old.feed(3, b"", RST)
-    new = Talk(reassembler, base=9_000)
-    new.feed(-1, b"", SYN)
-    piece = new.feed(0, b"new")[0]
-    assert [c.number for c in reassembler.conversations] == [1, 2]
-    assert piece.direction.conversation.number == 2
-    assert [one.ended_by is not None for one in reassembler.conversations] == [True, False]
-
-
-def test_a_syn_behind_its_first_octets_is_the_same_connection():
-    """A capture may have them in another order; the sequence numbers tell."""
-    talk = Talk(Reassembler())
-    assert octets(talk.feed(0, b"AB")) == b"AB"
-    talk.feed(-1, b"", SYN)
-    assert octets(talk.feed(2, b"C")) == b"C"
-    (one,) = talk.reassembler.conversations
-    assert (one.opened_by, one.directions[0].from_start) == (CLIENT, True)
-
-
-def test_a_repeated_syn_is_the_same_connection():
-    """A SYN that was sent twice opens nothing new."""
-    reassembler = Reassembler()
-    talk = Talk(reassembler)
-    talk.feed(-1, b"", SYN)
-    talk.feed(-1, b"", SYN)
-    assert octets(talk.feed(0, b"A")) == b"A"
-    assert len(reassembler.conversations) == 1
-
-
-def test_a_lost_syn_leaves_the_opener_to_the_answer():
-    """SYN and ACK together come from the end that was called."""
-    reassembler = Reassembler()
-    Talk(reassembler, 500, BROKER, CLIENT).feed(-1, b"", SYN | ACK)
-    assert reassembler.conversations[0].opened_by == CLIENT
-
-
-@pytest.mark.parametrize("flag", [FIN, RST])
-def test_one_end_is_enough_to_end(flag):
-    """Nobody waits on a connection of which an end has sent FIN or RST."""
-    reassembler = Reassembler()
-    talk = Talk(reassembler)
-    talk.feed(0, b"A")
-    assert reassembler.conversations[0].ended_by is None
-    talk.feed(1, b"", flag | ACK)
-    assert reassembler.conversations[0].ended_by is not None
-    Talk(reassembler, 500, BROKER, CLIENT, packets=7).feed(0, b"", flag | ACK)
-    assert reassembler.conversations[0].ended_by == (CLIENT, 2)
+    its = " ".join(f"abcde@{packet}" for packet in range(2, 13))
+    Wire(limit=50).play(f"""
+        client: syn; {"; ".join(f"send {10 + 5 * n} abcde" for n in range(10))} -> out -
+        send 60 abcde -> out (10)@2 {its}""")
 
 
 @st.composite
@@ -381,11 +256,11 @@ def disturbed(draw):
 def test_any_cutting_repeating_and_reordering_gives_the_stream(case, base):
     """The octets that come out are the octets that went in, from any sequence number."""
     data, segments = case
-    talk = Talk(Reassembler(), base=base)
-    talk.feed(-1, b"", SYN)
-    out = b"".join(octets(talk.feed(offset, piece)) for offset, piece in segments)
-    assert out == data
-    direction = talk.reassembler.conversations[0].directions[0]
+    wire = Wire()
+    wire.play(f"client: base {base}; syn")
+    out = [one.data for offset, piece in segments for one in wire.feed(offset, piece)]
+    assert b"".join(out) == data
+    direction = wire.latest.directions[0]
     assert (direction.gaps, direction.waiting, direction.waiting_octets) == (0, [], 0)
 
 
@@ -395,11 +270,12 @@ def test_lost_segments_leave_gaps_of_the_right_size(case, data):
     """Octets and gaps together are as long as the stream, and every octet is in its place."""
     stream, segments = case
     kept = [s for s in segments if data.draw(st.booleans())]
-    talk = Talk(Reassembler())
-    talk.feed(-1, b"", SYN)
-    pieces = [p for offset, piece in kept for p in talk.feed(offset, piece)]
-    pieces += talk.reassembler.finish()
-    at = 0
+    wire = Wire()
+    wire.play("client: syn")
+    for offset, piece in kept:
+        wire.feed(offset, piece)
+    wire.do_end()
+    pieces, at = wire.ready, 0
     for piece in pieces:
         at += piece.gap
         assert stream[at : at + len(piece.data)] == piece.data
@@ -409,33 +285,18 @@ def test_lost_segments_leave_gaps_of_the_right_size(case, data):
 
 
 @pytest.mark.parametrize(
-    ("then", "full"),
+    ("then", "room"),
     [
-        (lambda mine, its: mine.feed(2, b"", window=9), [(3, 5)]),  # it has read
-        (lambda mine, its: its.feed(1, b"?"), []),  # the other asks, and nothing has changed
-        (lambda mine, its: its.feed(1, b"ab"), [(3, 5)]),  # it may send: the update was lost
-        (lambda mine, its: its.feed(0, b"a"), []),  # the same once more
-        (lambda mine, its: mine.feed(2, b"", RST, window=0), [(3, 5)]),
-        (lambda mine, its: mine.feed(2, b"", window=0), []),
+        ("client: send 2 window=9", "[(3,5),None]"),  # it has read
+        ("broker: send 1 ?", "[3]"),  # the other asks, and nothing has changed
+        ("broker: send 1 ab", "[(3,5),None]"),  # it may send: the update was lost
+        ("broker: send 0 a", "[3]"),  # the same once more
+        ("client: reset 2 window=0", "[(3,5),None]"),
+        ("client: send 2 window=0", "[3]"),
     ],
 )  # fmt: skip
-def test_an_end_has_no_room_from_a_window_of_0_on(then, full):
+def test_an_end_has_no_room_from_a_window_of_0_on(then, room):
     """Until it says otherwise, or the other sends: its window is a part of every segment."""
-    reassembler = Reassembler()
-    mine, its = Talk(reassembler), Talk(reassembler, 500, BROKER, CLIENT)
-    mine.feed(0, b"hi")
-    its.feed(0, b"a")
-    mine.packets = its.packets = 2
-    mine.feed(2, b"", window=0)
-    mine.packets = its.packets = 4
-    then(mine, its)
-    (direction, other) = reassembler.conversations[0].directions
-    assert (direction.without_room, direction.without_room_since) == (full, None if full else 3)
-    assert (other.without_room, other.without_room_since) == ([], None)
-
-
-def test_a_syn_without_room_is_no_window():
-    """Who resets or opens a connection announces none."""
-    reassembler = Reassembler()
-    Talk(reassembler).feed(-1, b"", SYN, window=0)
-    assert reassembler.conversations[0].directions[0].without_room_since is None
+    Wire().play(f"""
+        client: send 0 hi; broker: send 0 a; client: send 2 window=0; at 5; {then}
+        -> without_room client={room}""")

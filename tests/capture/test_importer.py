@@ -185,15 +185,21 @@ def test_nothing_is_guessed_where_segments_are_lost(folder, seed):
             assert row.details["text"]
 
 
-def shortened(whole, tape, place, keep):
-    """Writes a capture again, of each packet as many octets as `keep` gives for its size."""
-    data = bytearray()
+def is_transfer(item):
+    """Whose frame counts although its payload is lost."""
+    return isinstance(item, Frame) and isinstance(item.performative, Transfer)
+
+
+def shortened(folder, tape, keep) -> Path:
+    """A capture that has of each packet as many octets as `keep` gives for its size."""
+    data, place = bytearray(), tape.write(folder / "short.pcapng")
     for t_us, packet in tape.packets:
         kept = packet[: keep(len(packet))]
         head = struct.pack("<IIIII", 0, 0, t_us, len(kept), len(packet))
         body = head + kept + bytes(-len(kept) % 4)
         data += struct.pack("<II", 6, len(body) + 12) + body + struct.pack("<I", len(body) + 12)
-    place.write_bytes(whole.read_bytes()[: 28 + 20] + data)
+    place.write_bytes(place.read_bytes()[: 28 + 20] + data)
+    return place
 
 
 @pytest.mark.parametrize("size", [10, 60, 100])
@@ -201,17 +207,15 @@ def test_payload_cut_by_the_snapshot_length_costs_no_counter(folder, size):
     """A transfer whose performative was kept counts, though its body was not."""
     said = Script(rounds=2).frames()
     said = [
-        (side, structs.replace(item, payload=bytes(400)))
-        if isinstance(item, Frame) and isinstance(item.performative, Transfer)
-        else (side, item)
+        (side, structs.replace(item, payload=bytes(400)) if is_transfer(item) else item)
         for side, item in said
     ]
     tape, _ = record(bursts(said), frame_by_frame=True)
     truth = import_capture(tape.write(folder / "whole.pcapng")).rows
     transfers = sum(len(packet) > 400 for _, packet in tape.packets)
-    whole, short = folder / "whole.pcapng", folder / "short.pcapng"
-    shortened(whole, tape, short, lambda octets: octets - 400 + size if octets > 400 else octets)
-    result = import_capture(short)
+    result = import_capture(
+        shortened(folder, tape, lambda octets: octets - 400 + size if octets > 400 else octets)
+    )
     assert [row.ledger for row in frames(result.rows)] == [row.ledger for row in frames(truth)]
     assert all(row.unknown == () for row in frames(result.rows))
     cut = [row for row in result.rows if row.kind == "transfer"]
@@ -222,19 +226,11 @@ def test_payload_cut_by_the_snapshot_length_costs_no_counter(folder, size):
     assert f"{transfers} packets kept only in part; capture whole packets" in result.report.text()
 
 
-def is_transfer(item):
-    """Whose frame counts although its payload is lost."""
-    return isinstance(item, Frame) and isinstance(item.performative, Transfer)
-
-
 def test_rows_of_gaps_hold_as_many_octets_as_the_capture_lost(folder):
     """Those that a frame is short of, not those of it that are there."""
     said = [(side, item) for side, item in Script().frames() if not is_transfer(item)]
     tape, _ = record(bursts(said), frame_by_frame=True)
-    whole, short = folder / "whole.pcapng", folder / "short.pcapng"
-    tape.write(whole)
-    shortened(whole, tape, short, lambda octets: min(octets, 54 + 24))
-    result = import_capture(short)
+    result = import_capture(shortened(folder, tape, lambda octets: min(octets, 54 + 24)))
     (report,) = result.report.connections
     for peer, way in (("client", report.from_client), ("broker", report.from_broker)):
         lost = [
@@ -245,16 +241,23 @@ def test_rows_of_gaps_hold_as_many_octets_as_the_capture_lost(folder):
         assert sum(lost) == way.lost_octets > 0
 
 
-def test_what_to_do_is_told_where_packets_were_cut_inside_their_headers(folder):
-    """Nothing can be read of any of them."""
+@pytest.mark.parametrize(
+    ("kept", "words"),
+    [
+        (40, r"no .*cut inside the .*"),
+        # A protocol header of which six octets are there may be any of AMQP's.
+        (54 + 6, r"no AMQP 1.0, AMQP 0-9-1 or AMQP 0-10 can be read in it: 1 TCP connection:"
+                 r" 1 of an unknown protocol; \d+ packets kept only in part"),
+    ],
+    ids=["inside their headers", "behind them"],
+)  # fmt: skip
+def test_what_to_do_is_told_where_packets_were_cut_too_short_to_be_read(folder, kept, words):
+    """And they are not taken for those of another protocol."""
     tape, _ = record(plan())
-    whole, short = folder / "whole.pcapng", folder / "short.pcapng"
-    tape.write(whole)
-    shortened(whole, tape, short, lambda octets: min(octets, 40))
-    with pytest.raises(
-        CaptureError, match=r"cut inside .*; capture whole packets \(tcpdump -s 0\)"
-    ):
-        import_capture(short)
+    with pytest.raises(CaptureError) as caught:
+        import_capture(shortened(folder, tape, lambda octets: min(octets, kept)))
+    todo = r"; capture whole packets \(tcpdump -s 0\)"
+    assert re.fullmatch(f"short.pcapng: {words}{todo}", str(caught.value))
 
 
 @pytest.mark.parametrize("before", [behind_attach(2), []])
@@ -273,38 +276,16 @@ def test_one_octet_that_is_lost_is_told_as_one(folder):
     """Every frame lacks its last."""
     said = [(side, item) for side, item in Script().frames() if not is_transfer(item)]
     tape, _ = record(bursts(said), frame_by_frame=True)
-    whole, short = folder / "whole.pcapng", folder / "short.pcapng"
-    tape.write(whole)
-    shortened(whole, tape, short, lambda octets: octets - 1 if octets > 80 else octets)
+    short = shortened(folder, tape, lambda octets: octets - 1 if octets > 80 else octets)
     problems = import_capture(short).report.connections[0].problems
     assert any(text.endswith(" octets: 1 of them is not in the capture") for text in problems)
     assert not any(" 1 of them are " in text or " 1 octets " in text for text in problems)
 
 
-def test_packets_too_short_to_read_are_not_taken_for_another_protocol(folder):
-    """A protocol header of which six octets are there may be any of AMQP's."""
-    tape, _ = record(plan())
-    whole, short = folder / "whole.pcapng", folder / "short.pcapng"
-    tape.write(whole)
-    shortened(whole, tape, short, lambda octets: min(octets, 54 + 6))
-    with pytest.raises(CaptureError) as caught:
-        import_capture(short)
-    assert re.fullmatch(
-        r"short.pcapng: no AMQP 1.0, AMQP 0-9-1 or AMQP 0-10 can be read in it: 1 TCP connection:"
-        r" 1 of an unknown protocol; \d+ packets kept only in part; capture whole"
-        r" packets \(tcpdump -s 0\)",
-        str(caught.value),
-    )
-
-
 def test_a_segment_lost_inside_a_payload_costs_that_payload_alone(folder):
     """The frame's size tells where the next one begins: nothing is searched, no counter lost."""
     said = Script(rounds=1).frames()
-    at = next(
-        n
-        for n, (_, item) in enumerate(said)
-        if isinstance(getattr(item, "performative", 0), Transfer)
-    )
+    at = next(n for n, (_, item) in enumerate(said) if is_transfer(item))
     said[at] = (said[at][0], structs.replace(said[at][1], payload=b"\x01" * 3_000))
     the_plan = bursts(said)
     tape, _ = record(the_plan)

@@ -5,9 +5,12 @@ import gzip
 import json
 import os
 import re
+import shlex
 import stat
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from workbench.analysis.errors import AnalysisError
@@ -79,11 +82,6 @@ def test_scenarios_for_programs_is_json(capsys):
     assert parameters["latency_us"]["unit"] == "us"
     assert "manual" in parameters["policy"]["choices"]
     assert {act["name"] for act in scenario["acts"]} >= {"grant", "publish", "acknowledge", "hold"}
-
-
-def test_an_unknown_scenario_gets_the_nearest(capsys, folder):
-    """A slip of the finger is answered with the name that was meant."""
-    refused(capsys, "scenarios", "credti", code=2, telling="did you mean credit?")
 
 
 # -- run ----------------------------------------------------------------------------------------
@@ -160,63 +158,6 @@ def test_an_existing_output_is_replaced(capsys, folder):
     assert os.listdir() == ["t.parquet"]
 
 
-@pytest.mark.parametrize(
-    ("argv", "code", "telling"),
-    [
-        (["credti", "-o", "t.parquet"], 2, "no scenario 'credti'; did you mean credit?"),
-        (
-            ["credit", "--preset", "spex", "-o", "t.parquet"],
-            2,
-            "no preset 'spex'; did you mean spec",
-        ),
-        (
-            ["credit", "--preset", "rmq4.3", "--config", "max_credit=3", "-o", "t.parquet"],
-            2,
-            "no setting 'max_credit' here; legal: max_link_credit",
-        ),
-        (["credit", "--config", "max_link_credit=3", "-o", "t.parquet"], 2, "begins with rmq"),
-        (
-            ["credit", "--config", "max_link_credit", "-o", "t.parquet"],
-            2,
-            "write it as NAME=NUMBER",
-        ),
-        (["credit", "--config", "frame_max=" + "9" * 5000, "-o", "t.parquet"], 2, "NAME=NUMBER"),
-        (["credit", "--set", "mesages=3", "-o", "t.parquet"], 2, "did you mean messages"),
-        (["credit", "--set", "messages", "-o", "t.parquet"], 2, "write it as name=value"),
-        (["credit", "--set", "messages=-1", "-o", "t.parquet"], 2, "legal: 0 to 100000 messages"),
-        (["credit", "--set", "messages=" + "9" * 5000, "-o", "t.parquet"], 2, "legal: 0 to 100000"),
-        (["credit", "--set", "messages=many", "-o", "t.parquet"], 2, "not a whole number; legal:"),
-        (["credit", "--set", "messages=1.5", "-o", "t.parquet"], 2, "not a whole number; legal:"),
-        (["credit", "--set", "policy=best", "-o", "t.parquet"], 2, "one of manual"),
-        (["credit", "--act", "grnat:link_credit=3", "-o", "t.parquet"], 2, "did you mean grant?"),
-        (["credit", "--act", "grant", "-o", "t.parquet"], 2, "grant needs link_credit"),
-        (["credit", "--act", "grant:link_credit=-1", "-o", "t.parquet"], 2, "0 to 4294967295"),
-        (["credit", "--act", "grant:link_credit=4294967296", "-o", "t.parquet"], 2, "4294967295"),
-        (["credit", "--act", "grant:credit=3", "-o", "t.parquet"], 2, "did you mean link_credit?"),
-        (["credit", "--act", "9999:grant:link_credit=3", "-o", "t.parquet"], 2, "does not exist"),
-        (["credit", "--act", "0:grant:link_credit=3", "-o", "t.parquet"], 2, "not attached yet"),
-        (["credit", "--act", "1:2:3:4", "-o", "t.parquet"], 2, "[SEQ:]NAME"),
-        (["credit", "--act", "", "-o", "t.parquet"], 2, "[SEQ:]NAME"),
-        (["two_senders"], 2, "where to write the trace with -o"),
-        (["two_senders", "--share", "-o", "t.parquet"], 2, "a long run, written as it is made"),
-        (["two_senders", "--act", "stop", "-o", "t.parquet"], 2, "neither --act nor --share"),
-        (["two_senders", "--set", "run_ms=0", "-o", "t.parquet"], 2, "legal: 1 to 60000 ms"),
-        (
-            ["two_senders", "--preset", "rmq4.3", "--set", "latency_us=0", "-o", "t.parquet"],
-            2,
-            "legal: latency_us from 1, or a preset with session_us",
-        ),
-        (["credit", "-o", "t.txt"], 2, "must end in .parquet"),
-        (["credit", "-o", "t.PARQUET"], 2, "must end in .parquet"),
-        (["credit", "-o", "nowhere/t.parquet"], 1, "there is no folder nowhere"),
-        (["credit", "-o", "."], 1, "is a folder"),
-    ],
-)
-def test_a_run_that_cannot_be_is_refused(capsys, folder, argv, code, telling):
-    """One line that says what would be legal; nothing is written."""
-    refused(capsys, "run", *argv, code=code, telling=telling)
-
-
 @pytest.mark.skipif(os.name == "nt" or os.geteuid() == 0, reason="root may write everywhere")
 def test_a_folder_without_the_right_to_write_is_told(capsys, folder):
     """The system's own reason, in one line."""
@@ -268,49 +209,6 @@ def test_secrets_are_not_shown(capsys, made):
     out, _ = lines(capsys, "show", str(made / "rabbit.parquet"), "--at", str(init.seq))
     assert "guest" not in "\n".join(out)
     assert "6775657374" not in "\n".join(out)
-
-
-@pytest.mark.parametrize(
-    ("argv", "code", "telling"),
-    [
-        (["absent.parquet"], 1, "no such file"),
-        (["text.parquet"], 1, "is not a Parquet file"),
-        (["empty.parquet"], 1, "is empty"),
-        (["other.parquet"], 1, "not a trace: missing columns"),
-        (["version.parquet"], 1, f"schema version 99, and this is version {SCHEMA_VERSION}"),
-        (["capture.pcapng"], 1, "first: workbench import capture.pcapng -o capture.parquet"),
-        (["mixed"], 1, "is not a Parquet file"),
-        (["nothing"], 1, "no Parquet file"),
-        (["run.parquet", "--at", "-1"], 2, "legal: 0 to "),
-        (["run.parquet", "--at", "99999"], 2, "row 99999 is not in this trace"),
-        (["run.parquet", "--run", "nobody"], 2, "no run 'nobody'"),
-        (["run.parquet", "--around", "3"], 2, "--around is for --at"),
-        (["both.parquet", "--at", "3"], 2, "holds 2 runs; choose one with --run"),
-    ],
-)
-def test_what_cannot_be_shown_is_told(capsys, folder, made, argv, code, telling):
-    """One line for each way in which a trace can be none."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    for name in ("run.parquet", "both.parquet"):
-        Path(name).write_bytes((made / name).read_bytes())
-    Path("text.parquet").write_text("no parquet at all")
-    Path("empty.parquet").write_bytes(b"")
-    Path("capture.pcapng").write_bytes(CAPTURE.read_bytes())
-    Path("nothing").mkdir()
-    Path("mixed").mkdir()
-    Path("mixed/text.parquet").write_text("no parquet at all")
-    pq.write_table(pa.table({"a": [1]}), "other.parquet")
-    table = pq.read_table("run.parquet")
-    changed = table.replace_schema_metadata({"workbench.trace.version": "99"})
-    pq.write_table(changed, "version.parquet")
-    here = sorted(os.listdir())
-    code_, said = main(["show", *argv]), capsys.readouterr()
-    err = said.err.splitlines()
-    assert (code_, len(err)) == (code, 1), said.err
-    assert telling in err[0]
-    assert sorted(os.listdir()) == here
 
 
 # -- import -------------------------------------------------------------------------------------
@@ -374,30 +272,6 @@ def test_a_redacted_trace_holds_no_secret(capsys, folder):
     assert not any("guest" in str(row.frame) for row in rows if row.kind == "sasl-init")
 
 
-@pytest.mark.parametrize(
-    ("argv", "code", "telling"),
-    [
-        (["absent.pcap", "-o", "t.parquet"], 1, "absent.pcap: No such file"),
-        (["cat.jpg", "-o", "t.parquet"], 1, "cat.jpg"),
-        (["empty.pcap", "-o", "t.parquet"], 1, "empty.pcap"),
-        (["cat.jpg", "-o", "t.csv"], 2, "must end in .parquet"),
-        (["cat.jpg", "-o", "nowhere/t.parquet"], 1, "there is no folder nowhere"),
-        (["good.pcapng", "--port", "0", "-o", "t.parquet"], 2, "legal: 1 to 65535"),
-        (["good.pcapng", "--port", "1", "-o", "t.parquet"], 1, "no AMQP 1.0"),
-        (["good.parquet", "-o", "good.parquet"], 2, "is the output as well"),
-        (["folder", "-o", "t.parquet"], 1, "folder"),
-    ],
-)
-def test_what_cannot_be_imported_is_told(capsys, folder, argv, code, telling):
-    """One line for each way in which a capture can be none; nothing is written."""
-    Path("cat.jpg").write_bytes(b"\xff\xd8\xff\xe0" * 20)
-    Path("empty.pcap").write_bytes(b"")
-    Path("good.pcapng").write_bytes(CAPTURE.read_bytes())
-    Path("good.parquet").write_bytes(CAPTURE.read_bytes())
-    Path("folder").mkdir()
-    refused(capsys, "import", *argv, code=code, telling=telling)
-
-
 # -- export -------------------------------------------------------------------------------------
 
 
@@ -434,28 +308,6 @@ def test_a_slice_of_a_trace_that_lost_rows_holds_the_rows_that_were_asked_for(ca
     assert [row.kind for row in files.read("again.parquet")] == [row.kind for row in rows[30:34]]
 
 
-@pytest.mark.parametrize(
-    ("argv", "code", "telling"),
-    [
-        (["run.parquet", "-o", "t.docx"], 2, "must end in .html, .pcapng or .py"),
-        (["run.parquet", "-o", "nowhere/t.html"], 1, "there is no folder nowhere"),
-        (
-            ["run.parquet", "--from", "5", "--to", "2", "-o", "t.html"],
-            2,
-            "no rows from 5 to 2; legal: 0 to",
-        ),
-        (["run.parquet", "--from", "-3", "-o", "t.html"], 2, "legal: 0 to"),
-        (["both.parquet", "-o", "t.html"], 2, "holds 2 runs; choose one with --run"),
-        (["absent.parquet", "-o", "t.html"], 1, "no such file"),
-    ],
-)
-def test_what_cannot_be_exported_is_told(capsys, folder, made, argv, code, telling):
-    """One line, and nothing is written."""
-    for name in ("run.parquet", "both.parquet"):
-        Path(name).write_bytes((made / name).read_bytes())
-    refused(capsys, "export", *argv, code=code, telling=telling)
-
-
 def test_rows_without_frames_are_no_capture(capsys, folder, made):
     """An act or a queue's own event is no frame: there would be nothing in the file."""
     rows = files.read(made / "run.parquet")
@@ -470,6 +322,95 @@ def test_a_page_has_a_bound_and_says_how_to_choose(capsys, folder, made, monkeyp
     monkeypatch.setattr("workbench.views.scene.MOST_ROWS", 10)
     argv = ["export", str(made / "rabbit.parquet"), "-o", "t.html"]
     refused(capsys, *argv, code=2, telling="56 rows are too many for a page (at most 10)")
+
+
+# -- what is refused ----------------------------------------------------------------------------
+
+REFUSED = [
+    ("scenarios credti", 2, "did you mean credit?"),
+    ("run credti -o t.parquet", 2, "no scenario 'credti'; did you mean credit?"),
+    ("run credit --preset spex -o t.parquet", 2, "no preset 'spex'; did you mean spec"),
+    ("run credit --preset rmq4.3 --config max_credit=3 -o t.parquet", 2,
+     "no setting 'max_credit' here; legal: max_link_credit"),
+    ("run credit --config max_link_credit=3 -o t.parquet", 2, "begins with rmq"),
+    ("run credit --config max_link_credit -o t.parquet", 2, "write it as NAME=NUMBER"),
+    ("run credit --config frame_max=MANY -o t.parquet", 2, "NAME=NUMBER"),
+    ("run credit --set mesages=3 -o t.parquet", 2, "did you mean messages"),
+    ("run credit --set messages -o t.parquet", 2, "write it as name=value"),
+    ("run credit --set messages=-1 -o t.parquet", 2, "legal: 0 to 100000 messages"),
+    ("run credit --set messages=MANY -o t.parquet", 2, "legal: 0 to 100000"),
+    ("run credit --set messages=many -o t.parquet", 2, "not a whole number; legal:"),
+    ("run credit --set messages=1.5 -o t.parquet", 2, "not a whole number; legal:"),
+    ("run credit --set policy=best -o t.parquet", 2, "one of manual"),
+    ("run credit --act grnat:link_credit=3 -o t.parquet", 2, "did you mean grant?"),
+    ("run credit --act grant -o t.parquet", 2, "grant needs link_credit"),
+    ("run credit --act grant:link_credit=-1 -o t.parquet", 2, "0 to 4294967295"),
+    ("run credit --act grant:link_credit=4294967296 -o t.parquet", 2, "4294967295"),
+    ("run credit --act grant:credit=3 -o t.parquet", 2, "did you mean link_credit?"),
+    ("run credit --act 9999:grant:link_credit=3 -o t.parquet", 2, "does not exist"),
+    ("run credit --act 0:grant:link_credit=3 -o t.parquet", 2, "not attached yet"),
+    ("run credit --act 1:2:3:4 -o t.parquet", 2, "[SEQ:]NAME"),
+    ("run credit --act '' -o t.parquet", 2, "[SEQ:]NAME"),
+    ("run two_senders", 2, "where to write the trace with -o"),
+    ("run two_senders --share -o t.parquet", 2, "a long run, written as it is made"),
+    ("run two_senders --act stop -o t.parquet", 2, "neither --act nor --share"),
+    ("run two_senders --set run_ms=0 -o t.parquet", 2, "legal: 1 to 60000 ms"),
+    ("run two_senders --preset rmq4.3 --set latency_us=0 -o t.parquet", 2,
+     "legal: latency_us from 1, or a preset with session_us"),
+    ("run credit -o t.txt", 2, "must end in .parquet"),
+    ("run credit -o t.PARQUET", 2, "must end in .parquet"),
+    ("run credit -o nowhere/t.parquet", 1, "there is no folder nowhere"),
+    ("run credit -o .", 1, "is a folder"),
+    ("show absent.parquet", 1, "no such file"),
+    ("show text.parquet", 1, "is not a Parquet file"),
+    ("show empty.parquet", 1, "is empty"),
+    ("show other.parquet", 1, "not a trace: missing columns"),
+    ("show version.parquet", 1, f"schema version 99, and this is version {SCHEMA_VERSION}"),
+    ("show capture.pcapng", 1, "first: workbench import capture.pcapng -o capture.parquet"),
+    ("show mixed", 1, "is not a Parquet file"),
+    ("show nothing", 1, "no Parquet file"),
+    ("show run.parquet --at -1", 2, "legal: 0 to "),
+    ("show run.parquet --at 99999", 2, "row 99999 is not in this trace"),
+    ("show run.parquet --run nobody", 2, "no run 'nobody'"),
+    ("show run.parquet --around 3", 2, "--around is for --at"),
+    ("show both.parquet --at 3", 2, "holds 2 runs; choose one with --run"),
+    ("import absent.pcap -o t.parquet", 1, "absent.pcap: No such file"),
+    ("import cat.jpg -o t.parquet", 1, "cat.jpg"),
+    ("import empty.pcap -o t.parquet", 1, "empty.pcap"),
+    ("import cat.jpg -o t.csv", 2, "must end in .parquet"),
+    ("import cat.jpg -o nowhere/t.parquet", 1, "there is no folder nowhere"),
+    ("import capture.pcapng --port 0 -o t.parquet", 2, "legal: 1 to 65535"),
+    ("import capture.pcapng --port 1 -o t.parquet", 1, "no AMQP 1.0"),
+    ("import good.parquet -o good.parquet", 2, "is the output as well"),
+    ("import nothing -o t.parquet", 1, "nothing: no capture there"),
+    ("export run.parquet -o t.docx", 2, "must end in .html, .pcapng or .py"),
+    ("export run.parquet -o nowhere/t.html", 1, "there is no folder nowhere"),
+    ("export run.parquet --from 5 --to 2 -o t.html", 2, "no rows from 5 to 2; legal: 0 to"),
+    ("export run.parquet --from -3 -o t.html", 2, "legal: 0 to"),
+    ("export both.parquet -o t.html", 2, "holds 2 runs; choose one with --run"),
+    ("export absent.parquet -o t.html", 1, "no such file"),
+]  # fmt: skip
+"""What is typed (MANY: thousands of digits), the exit code, and of its one line what tells why."""
+
+
+@pytest.mark.parametrize(("typed", "code", "telling"), REFUSED)
+def test_what_cannot_be_is_refused(capsys, folder, made, typed, code, telling):
+    """One line that says what would be legal, or what a file holds instead; nothing is written."""
+    for name in ("run.parquet", "both.parquet"):
+        Path(name).write_bytes((made / name).read_bytes())
+    for name in ("capture.pcapng", "good.parquet"):
+        Path(name).write_bytes(CAPTURE.read_bytes())
+    Path("cat.jpg").write_bytes(b"\xff\xd8\xff\xe0" * 20)
+    for name in ("nothing", "mixed"):
+        Path(name).mkdir()
+    for name in ("text.parquet", "mixed/text.parquet"):
+        Path(name).write_text("no parquet at all")
+    for name in ("empty.parquet", "empty.pcap"):
+        Path(name).write_bytes(b"")
+    pq.write_table(pa.table({"a": [1]}), "other.parquet")
+    version = {"workbench.trace.version": "99"}
+    pq.write_table(pq.read_table("run.parquet").replace_schema_metadata(version), "version.parquet")
+    refused(capsys, *shlex.split(typed.replace("MANY", "9" * 5000)), code=code, telling=telling)
 
 
 # -- the help's own examples --------------------------------------------------------------------

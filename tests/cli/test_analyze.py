@@ -64,32 +64,6 @@ def test_a_faulty_trace_is_refused_without_java_too(trace, capsys):
     assert "column seq 6 comes after 7" in capsys.readouterr().err
 
 
-def test_a_window_is_for_throughput_alone(trace, capsys):
-    """Its length is a number of seconds above 0."""
-    assert main(["analyze", str(trace), "grants", "--window", "2"]) == 2
-    assert "--window is for throughput, and not for grants" in capsys.readouterr().err
-    for seconds in ("0", "1e12", "nan"):
-        assert main(["analyze", str(trace), "throughput", "--window", seconds]) == 2
-        assert "legal: 0.000001 or more, and less than 10^12" in capsys.readouterr().err
-
-
-@pytest.mark.parametrize(
-    ("words", "told"),
-    [
-        (["stalls", "--checkpoint", "kept"], "--checkpoint is for --follow"),
-        (["stalls", "--follow", "--format", "csv"], "with --format csv; legal: table, json"),
-        (["stalls", "--follow", "--window", "2"], "--window is for throughput, and not for stalls"),
-        (["stalls", "other", "--follow"], "stalls takes one trace, and there is other too"),
-        (["throughput", "--follow", "--window", "0"], "legal: 0.000001 or more"),
-        (["credit", "--rows", "-1"], "--rows -1; legal: 0 or more, 0 for all"),
-    ],
-)
-def test_what_a_question_does_not_heed_is_refused(trace, capsys, words, told):
-    """Nothing that was said is passed over in silence."""
-    assert main(["analyze", str(trace), *words]) == 2
-    assert told in capsys.readouterr().err
-
-
 def test_the_other_formats_hold_the_same(trace, capsys):
     """A table for people, CSV for programs."""
     assert main(["analyze", str(trace), "summary"]) == 0
@@ -97,26 +71,6 @@ def test_the_other_formats_hold_the_same(trace, capsys):
     assert main(["analyze", str(trace), "summary", "--format", "csv"]) == 0
     (row,) = csv.DictReader(io.StringIO(capsys.readouterr().out))
     assert row["messages"] == "5"
-
-
-@pytest.mark.parametrize(
-    ("arguments", "code", "text"),
-    [
-        (["nowhere.parquet", "stalls"], 1, "no such file"),
-        (["nowhere.parquet", "what"], 2, "invalid choice"),
-        (["stalls", "nowhere.parquet"], 2, "workbench analyze TRACE stalls"),
-        (["nowhere.parquet", "compare"], 2, "compare takes two traces"),
-        (["nowhere.parquet", "grants", "b.parquet"], 2, "grants takes one trace"),
-        (["data/captures/rmq40_c_drain.pcapng", "stalls"], 1, "first: workbench import"),
-    ],
-)
-def test_what_cannot_be_asked_is_told_in_one_line(repo, monkeypatch, capsys, arguments, code, text):
-    """1 for a bad file, 2 for a wrong command line."""
-    monkeypatch.chdir(repo)
-    assert main(["analyze", *arguments]) == code
-    error = capsys.readouterr().err
-    assert text in error
-    assert error.count("\n") == 1
 
 
 @pytest.mark.parametrize("name", ["two words.pcapng", "b.parquet", "b'c.pcap.gz"])

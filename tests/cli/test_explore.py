@@ -47,40 +47,6 @@ def test_people_read_the_shortest_bad_schedule_with_its_numbers(capsys):
     assert "all were visited" in capsys.readouterr().out
 
 
-@pytest.mark.parametrize(
-    "words",
-    [
-        ["--grants", "three"],
-        ["--grants", "3,6 drain"],
-        ["--rule", "guess"],
-        ["--grants", "1,,2"],
-        ["--grants", "-3"],
-        ["--grants", "2147483648"],
-        ["--grants", "5000000000"],
-        ["--messages", "-1"],
-        ["--messages", "4294967295"],
-        ["--messages", "many"],
-        ["--initial-delivery-count", "4294967296"],
-        ["--max-states", "0"],
-        ["--max-seconds", "-1"],
-        ["--max-seconds", "nan"],
-        ["--max-megabytes", "0"],
-    ],
-)
-def test_a_wrong_command_line_is_one_line_and_exit_code_2(capsys, words):
-    """Nothing is explored."""
-    assert main(["explore", *words]) == 2
-    told = capsys.readouterr()
-    assert told.out == ""
-    assert len(told.err.strip().splitlines()) == 1
-
-
-def test_the_bound_in_the_text_can_be_read_by_who_asked_for_it(capsys):
-    """What is legal stands in the one line."""
-    assert main(["explore", "--initial-delivery-count", "4294967296"]) == 2
-    assert "4294967296; legal: 0 to 4294967295" in capsys.readouterr().err
-
-
 @pytest.mark.parametrize("start", ["20", "2147483648", "4294967294"])
 def test_the_first_delivery_count_changes_no_verdict(capsys, start):
     """Counts, schedule and levels are those from 0."""

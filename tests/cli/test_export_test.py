@@ -101,26 +101,6 @@ def test_a_wrong_sender_is_no_test_of_no_overrun():
         as_test(own)
 
 
-@pytest.mark.parametrize(
-    ("argv", "code", "telling"),
-    [
-        (["t.parquet", "-o", "test_t.py"], 1, "does not hold what its run was made of"),
-        (["WB1.x", "-o", "credit.py"], 2, "names that begin with test_"),
-        (["t.parquet", "-o", "t.html", "--expect", "hash"], 2, "--expect is for a test"),
-        (["t.parquet", "-o", "t.pcapng", "--title", "hello"], 2, "--title is for a page"),
-        (["WB1.x", "-o", "test_t.py", "--title", "hello"], 2, "--title is for a page"),
-        (["hello", "-o", "test_t.py"], 1, "no share code"),
-        (["WB1.x", "-o", "test_t.py", "--from", "5"], 2, "--run, --from and --to are for a trace"),
-    ],
-)
-def test_what_cannot_become_a_test_is_told(folder, capsys, argv, code, telling):
-    """One line, and no file."""
-    Path("t.parquet").write_bytes(b"PAR1")
-    assert main(["export", *argv]) == code
-    assert telling in capsys.readouterr().err
-    assert not list(folder.glob("test_*"))
-
-
 @pytest.mark.parametrize("name", ["out.html", "out.pcapng"])
 @pytest.mark.parametrize("piped", [False, True])
 def test_a_share_code_is_told_to_be_no_trace(folder, granted, capsys, name, piped):

@@ -493,13 +493,6 @@ def test_what_cannot_be_followed_is_told_with_what_can(tmp_path, capsys, name, c
     assert words in told
 
 
-def test_questions_that_need_the_whole_trace_are_told(tmp_path, capsys):
-    """And that Spark does not follow."""
-    for words in (["credit"], ["stalls", "--engine", "spark"]):
-        assert main(["analyze", str(tmp_path), *words, "--follow"]) == 2
-        assert capsys.readouterr().err.count("\n") == 1
-
-
 class Planted:
     """Runs a command when it is unpickled."""
 

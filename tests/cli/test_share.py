@@ -66,29 +66,6 @@ def test_what_is_not_as_it_was_is_told_and_the_rest_is_played(capsys, folder):
     assert not Path("t.parquet").exists()
 
 
-@pytest.mark.parametrize(
-    ("argv", "code", "telling"),
-    [
-        (["--code", "hello", "--share"], 1, "no share code: one begins with WB1."),
-        (["--code", "", "--share"], 1, "the share code is empty"),
-        (["--code", "WB7.x", "--share"], 1, "version 7"),
-        (["credit", "--code", "WB1.x", "--share"], 2, "leave them out"),
-        (["--code", "WB1.x", *ACT, "--share"], 2, "leave them out"),
-        (["--share"], 2, "name a scenario, or give a share code"),
-        (["credit"], 2, "-o, or ask for --share"),
-        (["credit", "--strict", "--share"], 2, "--strict is for --code"),
-        (["--code", "WB1.x", "-o", "t.txt"], 2, "must end in .parquet"),
-    ],
-)
-def test_bad_input_is_one_line_and_writes_nothing(capsys, folder, argv, code, telling):
-    """Exit code 1 for a bad code, 2 for a wrong command line."""
-    out, err = lines(capsys, "run", *argv, code=code)
-    assert out == []
-    assert len(err) == 1
-    assert telling in err[0]
-    assert list(folder.iterdir()) == []
-
-
 def test_a_run_too_long_for_a_code_is_told_before_anything_is_written(capsys, folder, monkeypatch):
     """The trace file is the way to share it."""
     monkeypatch.setattr("workbench.trace.share.LONGEST_CODE", 300)

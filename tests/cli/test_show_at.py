@@ -1,4 +1,4 @@
-"""One row of a trace on the terminal, with the rows round it, and what is refused."""
+"""One row of a trace on the terminal, with the rows round it."""
 
 from __future__ import annotations
 
@@ -105,24 +105,6 @@ def test_no_two_counters_of_a_moment_have_one_heading(name: str, repo: Path) -> 
     consumer = next(key for _, key in state.ledgers if key.consumer)
     words = f"channel {consumer.session}, consumer {consumer.consumer} of {consumer.connection}"
     assert f"  wire: prefetch, {words}" in told
-
-
-@pytest.mark.parametrize(
-    ("argv", "code", "telling"),
-    [
-        (["show", "t.parquet", "--at", "3", "--around", "-1"], 2, "legal: 0 or more"),
-        (["analyze", "t.parquet", "credit", "--follow"], 2, "--follow answers stalls, through"),
-        (["analyze", "nowhere", "stalls", "--follow"], 1, "nowhere: no such file or folder"),
-    ],
-)
-def test_what_cannot_be_is_told_in_one_line(
-    capsys: pytest.CaptureFixture[str], trace: Path, argv: list[str], code: int, telling: str
-) -> None:
-    """Wrong numbers, a question that cannot be followed, a folder that is not there."""
-    assert main(argv) == code
-    said = capsys.readouterr().err.splitlines()
-    assert len(said) == 1
-    assert telling in said[0]
 
 
 @pytest.mark.parametrize(

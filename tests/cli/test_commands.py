@@ -23,13 +23,6 @@ CAPTURE = REPO / "data" / "captures" / "rmq43_b_consumer_credit.pcapng"
 OTHER = REPO / "data" / "captures" / "rmq43_c_drain.pcapng"
 
 
-@pytest.fixture
-def folder(tmp_path, monkeypatch) -> Path:
-    """An empty folder to work in."""
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
-
-
 @pytest.fixture(scope="module")
 def made(tmp_path_factory) -> Path:
     """A folder with a run, a capture's trace and a trace of two captures."""

@@ -15,13 +15,6 @@ from workbench.scenarios.race import RULE, YOURS
 from workbench.scenarios.share import share_code
 
 
-@pytest.fixture
-def folder(tmp_path, monkeypatch) -> Path:
-    """An empty folder to work in."""
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
-
-
 @pytest.fixture(scope="module")
 def granted():
     """Three of ten messages, and seven that wait."""

@@ -4,27 +4,10 @@ import io
 import sys
 from pathlib import Path
 
-import pytest
-
-from workbench.cli import main
+from tests.cli.test_commands import lines
 from workbench.trace import files
 
 ACT = ["--act", "grant:link_credit=3"]
-
-
-@pytest.fixture
-def folder(tmp_path, monkeypatch) -> Path:
-    """An empty folder to work in."""
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
-
-
-def lines(capsys, *argv: str, code: int = 0) -> tuple[list[str], list[str]]:
-    """Run a command; give the lines on stdout and on stderr."""
-    ended = main(argv)
-    said = capsys.readouterr()
-    assert ended == code, said.err
-    return said.out.splitlines(), said.err.splitlines()
 
 
 def made(capsys, *argv: str) -> str:

@@ -186,9 +186,8 @@ def test_a_body_cut_by_the_snapshot_length_costs_no_counter(tmp_path, size):
     tape, _ = record(
         [Burst(0, 500 + at, side, data, (len(data),)) for at, (side, data) in enumerate(octets)]
     )
-    whole, short = tmp_path / "whole.pcapng", tmp_path / "short.pcapng"
-    truth = import_capture(tape.write(whole), port=5672).rows
-    shortened(whole, tape, short, lambda kept: kept - 400 + size if kept > 400 else kept)
+    truth = import_capture(tape.write(tmp_path / "whole.pcapng"), port=5672).rows
+    short = shortened(tmp_path, tape, lambda kept: kept - 400 + size if kept > 400 else kept)
     result = import_capture(short, port=5672)
     bodies = [row for row in result.rows if row.kind == "content-body"]
     assert [(row.raw, row.body_bytes) for row in bodies] == [(None, 400)] * 2

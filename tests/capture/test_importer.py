@@ -6,6 +6,7 @@ import itertools
 import random
 import re
 import struct
+from pathlib import Path
 
 import pytest
 from hypothesis import given, settings

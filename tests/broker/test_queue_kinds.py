@@ -64,6 +64,9 @@ RABBIT = {
         send d priority=9; send e priority=5; send f priority=3
         receive first; grant 4 -> holds d e c f
         close; receive again; grant 9 -> holds d e c f a b""",
+    "with a highest priority of 0 all are alike": """
+        queue q max_priority=0; attach; send a; send b priority=9
+        receive; grant 9 -> holds a b""",
     # The head is the oldest of the highest priority, as in `rabbit_priority_queue.erl`.
     "a limit drops the highest priority and a ttl looks at it alone": """
         queue q max_priority=5 max_length=2; attach

@@ -161,3 +161,27 @@ def test_what_led_to_an_auto_delete_exchange_goes_with_it():
     routing.declare("x", "fanout")
     routing.bind(Binding("x", "r"))
     assert routing.route("amq.fanout", "") == ()
+
+
+def test_a_chain_of_auto_delete_exchanges_goes_however_long_it_is():
+    """Each takes the one before it along."""
+    routing, count = Routing(), len(Routing().exchanges)
+    for number in range(2_000):
+        routing.declare(f"x{number}", "fanout", auto_delete=True)
+        if number:
+            routing.bind(Binding(f"x{number - 1}", f"x{number}", to_exchange=True))
+    routing.bind(Binding("x1999", "q"))
+    routing.queue_gone("q")
+    assert len(routing.exchanges) == count
+
+
+def test_a_binding_with_true_is_another_than_the_one_with_1():
+    """Each matches its own, and one of them is taken away alone."""
+    routing = Routing()
+    one, true = (Binding("amq.headers", "q", arguments=(("a", value),)) for value in (1, True))
+    routing.bind(one)
+    routing.bind(true)
+    assert routing.bindings("amq.headers", "q") == [one, true]
+    assert routing.unbind(true)
+    assert not routing.unbind(true)
+    assert routing.bindings("amq.headers", "q") == [one]

@@ -1787,6 +1787,95 @@ def test_a_quorum_queue_that_cannot_be_made_now_is_refused():
     assert "n3 down" in text
 
 
+@pytest.mark.parametrize(
+    ("again", "puts_off"),
+    [(None, False), ({}, True), ({"passive": True}, True), ({"nowait": True}, False)],
+    ids=["nobody", "declared again", "asked for", "nothing is told"],
+)
+@KINDS
+def test_who_is_told_of_a_classic_queue_again_puts_off_that_it_expires(
+    arguments, again, puts_off
+) -> None:
+    """`rabbit_amqqueue_process.erl`, `stat`; a quorum queue heeds only who consumes."""
+    terms = {"queue": "q", "durable": True, "arguments": {**arguments, "x-expires": 10_000}}
+    rig, _, channel = ready()
+    do(rig, channel, QueueDelete(queue="q"), QueueDeclare(**terms))
+    if again is not None:
+        rig.clock.call_later(7_000_000, channel.send, QueueDeclare(**terms | again))
+    done = []
+    rig.clock.call_later(13_000_000, done.append, True)
+    while not done:
+        rig.clock.step()
+    assert ("q" in rig.broker.queues) == (puts_off and arguments != QUORUM)
+
+
+@KINDS
+def test_a_consumer_without_a_tag_and_without_an_answer_gets_its_messages(arguments) -> None:
+    """Under the tag that the broker has made up, of which its client hears with the first."""
+    rig, client, channel = ready(2, arguments=arguments)
+    do(rig, channel, BasicConsume(queue="q", consumer_tag="", nowait=True))
+    assert client.bodies == [b"m0", b"m1"]
+    (tag,) = {event.method.consumer_tag for event in client.messages()}
+    assert tag.startswith("amq.ctag-")
+    server = rig.ends["c1"].amqp.channels[1]
+    assert list(server.counters.consumers) == [tag]
+    assert server.counters.consumers[tag].unacked == 2
+    assert channel.counters.consumers == server.counters.consumers
+    do(rig, channel, BasicCancel(consumer_tag=tag))
+    assert client.methods(BasicCancelOk)
+
+
+def test_a_consumer_need_not_wait_for_the_cancel_of_another_on_a_stalled_queue() -> None:
+    """Its tag is another, and it wants no answer: what it is given counts for it."""
+    rig, client, channel = ready(arguments=QUORUM)
+    do(rig, channel, QueueDeclare(queue="r", durable=True))
+    consume(rig, channel)
+    channel.publish("", "r", b"r")
+    rig.rest()
+    rig.broker.queues["q"].stall()
+    do(
+        rig, channel, BasicCancel(consumer_tag="t"),
+        BasicConsume(queue="r", consumer_tag="u", nowait=True),
+    )  # fmt: skip
+    assert client.bodies == [b"r"]
+    assert not client.methods(BasicCancelOk)
+    rig.broker.queues["q"].resume()
+    rig.rest()
+    assert client.methods(BasicCancelOk)
+
+
+def test_a_cancel_is_answered_though_its_quorum_queue_is_deleted_at_the_same_moment() -> None:
+    """No replica is left to apply it; the tag is free again."""
+    rig, client, channel = ready(arguments=QUORUM)
+    other = rig.open(client)
+    consume(rig, channel)
+    other.send(QueueDelete(queue="q"))
+    do(rig, channel, BasicCancel(consumer_tag="t"))
+    assert client.methods(BasicCancelOk)
+    do(rig, channel, QueueDeclare(queue="q", durable=True))
+    consume(rig, channel)
+    assert len(client.methods(BasicConsumeOk)) == 2
+
+
+def test_a_channel_that_closes_without_a_leader_gives_its_messages_back_to_the_next() -> None:
+    """Its consumer is gone for whoever leads then."""
+    rig = Rig091(RMQ43)
+    cluster = rig.broker.make_cluster(3)
+    client, channel = rig.channel()
+    do(rig, channel, QueueDeclare(queue="q", durable=True, arguments=QUORUM))
+    for number in range(3):
+        channel.publish("", "q", b"m%d" % number)
+    rig.rest()
+    consumer = rig.open(client)
+    consume(rig, consumer)
+    assert rig.queue().unsettled == 3
+    cluster.crash(cluster.groups["q"].leader)
+    consumer.close()
+    rig.rest()
+    queue = rig.queue()
+    assert (queue.ready, queue.unsettled, queue.consumers()) == (3, 0, ())
+
+
 @pytest.mark.parametrize("ask", [BasicGet(queue="q"), BasicConsume(queue="q", consumer_tag="t")])
 def test_who_holds_nothing_more_of_a_quorum_queue_asks_a_new_leader_for_nothing(ask):
     """A get, or a consumer that was cancelled, is forgotten with the last that it has settled."""

@@ -151,6 +151,7 @@ def test_an_unroutable_message_is_complete_and_an_accept_is_sent_where_it_is_ask
 BAD = [
     (c.QueueDeclare("x", arguments={"qpid.flow_stop_count": 1, "qpid.flow_resume_count": 2}), 542),
     (c.QueueDeclare("x", arguments={"qpid.max_count": 1, "qpid.flow_stop_count": 2}), 542),
+    (c.QueueDeclare("x", arguments={"qpid.max_count": "9" * 5_000}), 542),
     (c.QueueDeclare("x", passive=True), 404),
     (c.QueueDeclare("x", alternate_exchange="amq.fanout"), 540),
     (c.QueueDelete("x"), 404),
@@ -423,6 +424,34 @@ def test_flush_gives_what_is_there_and_is_complete_then(client, octets, came):
     client.put("q")
     assert len(client.messages) == came
     assert not client.of(FlushReceived)
+
+
+def test_a_flush_is_complete_too_when_its_queue_is_deleted_right_behind_it(client):
+    """Nothing more can come of it."""
+    client.put(*["q"] * 5)
+    client.subscribe(MESSAGE=3, BYTE=c.UNLIMITED)
+    for command in (c.MessageFlow("d", MESSAGE, 2), c.MessageFlush("d"), c.QueueDelete("q")):
+        client.session.send(command)
+    client.do(c.ExecutionSync(sync=True))
+    assert not client.session.sent_incomplete
+
+
+def test_a_flush_is_complete_when_another_has_had_what_it_waited_for(client):
+    """For the next message its octets do not suffice."""
+    other = client.attach(b"other")
+    client.put("q", size=10)
+    client.put("q", size=5_000)
+    client.do(c.MessageSubscribe("q", "e", 0, 0), other)
+    client.do(c.MessageSubscribe("q", "d", 0, 0))
+    for command in (c.MessageFlow("e", BYTE, c.UNLIMITED), c.MessageFlow("e", MESSAGE, 1)):
+        other.send(command)
+    for command in (
+        c.MessageFlow("d", MESSAGE, 10), c.MessageFlow("d", BYTE, 1_000), c.MessageFlush("d"),
+    ):  # fmt: skip
+        client.session.send(command)
+    client.do(c.ExecutionSync(sync=True))
+    assert [(m.command.destination, len(m.payload)) for m in client.messages] == [("e", 10)]
+    assert not client.session.sent_incomplete
 
 
 def test_what_is_released_comes_again_and_says_so(client):

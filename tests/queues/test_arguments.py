@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from workbench.amqp091.values import Timestamp
 from workbench.queues import QueueArgumentError, QueueArguments
 from workbench.queues.arguments import OVERFLOWS, QUEUE_TYPES, legal_names
 
@@ -72,6 +73,10 @@ def test_an_age_is_a_number_and_a_unit(text: str, ms: int) -> None:
         (
             {"x-max-length": True},
             "x-max-length has the value 'true' of type 'bool'; legal: an integer",
+        ),
+        (
+            {"x-max-length": Timestamp(5)},
+            "x-max-length has the value '5' of type 'timestamp'; legal: an integer",
         ),
         ({"x-max-length": -1}, "x-max-length -1 is too small; legal: 0 or more"),
         ({"x-expires": 0}, "x-expires 0 is too small; legal: 1 or more"),

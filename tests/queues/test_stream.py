@@ -150,6 +150,20 @@ def test_a_consumer_begins_where_it_asked(start: Start | None, first: int) -> No
     assert got + read(stream, 9) == list(range(first, 6))
 
 
+class Counted(Message, frozen=True, gc=False, kw_only=True):
+    """Whose octets are others than those that are stored, as of AMQP 0-10's."""
+
+    size: int
+
+
+def test_what_is_cut_off_is_counted_as_it_was_taken_in() -> None:
+    """Else the stream would be cut shorter and shorter."""
+    stream = stream_of(max_length_bytes=10)
+    for number in range(9):
+        stream.apply(Enqueue(message=Counted(payload=b"mmm", size=5), publish=number))
+    assert (stream.ready, stream.octets) == (2, 10)
+
+
 def test_a_stream_cannot_be_purged() -> None:
     """The text says what is legal."""
     with pytest.raises(QueueError, match="is a stream and cannot be purged; legal: let x-max-age"):

@@ -129,6 +129,16 @@ class ChannelCounters:
             self._getting.popleft()
             self._catch_up()
 
+    def named(self, tag: str) -> None:
+        """The broker has made up a tag for a consumer that came without one.
+
+        Of a consume that wants no answer the client hears it with the first delivery.
+        """
+        consumer = self.consumers.pop("", None)
+        if consumer is not None:
+            consumer.tag = tag
+            self.consumers[tag] = consumer
+
     @property
     def getting(self) -> bool:
         """A basic.get has not been answered: it may bring a delivery, which the client may name."""
@@ -235,9 +245,13 @@ class ChannelCounters:
         return None
 
     def _go_through(self) -> None:
-        """Counts what wants no answer, up to the first that waits for its own."""
-        while self._asked and self._asked[0].nowait:
-            asked = self._asked.popleft()
+        """Counts what wants no answer, but for what stands behind an unanswered one of its tag."""
+        waiting: set[str] = set()
+        for asked in tuple(self._asked):
+            if not asked.nowait or asked.consumer_tag in waiting:
+                waiting.add(asked.consumer_tag)
+                continue
+            self._asked.remove(asked)
             if isinstance(asked, BasicConsume):
                 self._started(asked, asked.consumer_tag)
             else:
@@ -250,6 +264,8 @@ class ChannelCounters:
 
     def _deliver(self, method: BasicDeliver, from_client: bool) -> None:
         self.delivered = method.delivery_tag
+        if method.consumer_tag not in self.consumers:
+            self.named(method.consumer_tag)
         consumer = self.consumers.get(method.consumer_tag)
         if consumer is not None and consumer.no_ack:
             return

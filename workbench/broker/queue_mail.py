@@ -23,6 +23,9 @@ class Consumer(Protocol):
     def can_take(self) -> bool:
         """False while a message could not be sent on at once (session window closed)."""
 
+    def gives_up(self) -> bool:
+        """Whether what it has requested is over although messages and credit are left."""
+
     def limits_size(self) -> bool:
         """Whether the receiver has said how large a message may be."""
 
@@ -56,6 +59,10 @@ class PlainConsumer:
 
     What it does with a message, and whether it takes one, it says itself.
     """
+
+    def gives_up(self) -> bool:
+        """It takes all that its credit can bring."""
+        return False
 
     def limits_size(self) -> bool:
         """It does not."""

@@ -211,7 +211,7 @@ class QueueProcess(Protocol):
         """A process that counted credit with the queue is gone."""
 
     def touch(self) -> None:
-        """Somebody has declared the queue again."""
+        """Somebody has declared the queue again, or asked how it is."""
 
     def kick(self) -> None:
         """A consumer may be able to take a message again: look."""
@@ -514,8 +514,9 @@ class LocalQueueProcess:
         """A process is gone: it has told so itself, and its messages are taken in all the same."""
 
     def touch(self) -> None:
-        """Somebody has declared the queue again."""
-        self._command(Touch())
+        """Somebody has declared the queue again, or asked how it is."""
+        if self.arguments.expires_ms is not None:
+            self._command(Touch())
 
     def kick(self) -> None:
         """A consumer may be able to take a message again: look."""
@@ -721,10 +722,10 @@ class LocalQueueProcess:
             if name not in self._consumers or name not in self._owed:  # an answer ends others
                 self._owed.pop(name, None)
                 continue
-            counters = self.queue.consumer(name)
-            if counters.link_credit == 0 or not self.queue.has_for(name):
+            counters, consumer = self.queue.consumer(name), self._consumers[name]
+            if counters.link_credit == 0 or not self.queue.has_for(name) or consumer.gives_up():
                 del self._owed[name]
-                self._consumers[name].credit_replied(counters)
+                consumer.credit_replied(counters)
 
     def _refuses(self) -> bool:
         """Whether the consumer whose turn it is takes no message of this size, and is gone now.

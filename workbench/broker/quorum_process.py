@@ -176,7 +176,7 @@ class QuorumProcess:
         self._logged = 0  # commands of channels that are gone, and from before the run
         self._ended = False
         self._unused = QueueTimer(clock, self._expire)
-        self.touch()
+        self._left_alone()
 
         def client(name: str, owner: ClientOwner) -> FifoClient:
             return FifoClient(group, clock, name, place=place, owner=owner, soft_limit=soft_limit)
@@ -293,10 +293,14 @@ class QuorumProcess:
         if done is not None:
             self._leaving[name] = done
         found.client.send(DetachConsumer(consumer=name, delivery_failed=failed))
-        self.touch()
+        self._left_alone()
 
     def cancel(self, name: str, done: Callable[[], None]) -> None:
         """Send a cancel; until it is applied messages come."""
+        if self._ended:  # no replica could apply it
+            self._links.pop(name, None)
+            done()
+            return
         client = self._links[name].client
         self._cancelled[name] = _Leftover(client)
         self._leaving[name] = done
@@ -327,7 +331,10 @@ class QuorumProcess:
         task()
 
     def touch(self) -> None:
-        """Somebody has declared the queue again, or has left it: from now on it is unused."""
+        """Being asked for does not count here [`rabbit_fifo.erl`, `last_active`]."""
+
+    def _left_alone(self) -> None:
+        """Its last consumer has left: from now on it is unused."""
         expires_ms = self.arguments.expires_ms
         if expires_ms is not None and not self._links:
             self._unused.set(self._clock.now_us + expires_ms * US_PER_MS)
@@ -382,8 +389,13 @@ class QuorumProcess:
         if through is not None:
             for answered in tuple(through.answers.values()):
                 answered(self, UNROUTABLE)
+            pending = [one.command for one in through.client.pending.values()]
             through.end()
             self._logged += through.client.sent
+            # Whoever leads next must hear that these consumers are gone.
+            for command in pending:
+                if isinstance(command, DetachConsumer):
+                    self._sessions.client.send(command)
 
     # -- told by clients ----------------------------------------------------------------------
 
@@ -400,7 +412,7 @@ class QuorumProcess:
             numbers = tuple(one.message.message_id for one in held if isinstance(one, Deliver))
             if numbers:  # that it could not take
                 self.command(Release(consumer=logged.command.consumer, message_ids=numbers))
-            self.touch()
+            self._left_alone()
         if isinstance(logged.command, Cancel | DetachConsumer):
             self._let_go(logged.command.consumer)
         if isinstance(logged.command, Cancel | Settlement):

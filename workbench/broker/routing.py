@@ -57,6 +57,7 @@ class Binding:
         to_exchange: which of the two.
         key: binding key.
         arguments: for a headers exchange, what to match; as sorted pairs.
+        bools: which of their values are true or false; in AMQP true is not 1.
     """
 
     source: str
@@ -64,6 +65,11 @@ class Binding:
     to_exchange: bool = False
     key: str = ""
     arguments: tuple[tuple[str, Any], ...] = ()
+    bools: tuple[bool, ...] = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        bools = tuple(isinstance(value, bool) for _, value in self.arguments)
+        object.__setattr__(self, "bools", bools)
 
     @property
     def exchanges(self) -> tuple[str, ...]:
@@ -254,16 +260,20 @@ class Routing:
         return self._exchange(binding.source)
 
     def _unbind_from(self, destination: str, *, to_exchange: bool) -> None:
-        for exchange in list(self.exchanges.values()):
-            kept = [
-                binding
-                for binding in exchange.bindings
-                if (binding.destination, binding.to_exchange) != (destination, to_exchange)
-            ]
-            if len(kept) < len(exchange.bindings):
-                exchange.bindings = kept
-                if exchange.auto_delete and not kept and exchange.name in self.exchanges:
-                    self.delete(exchange.name)  # and with it what leads to it
+        gone = [(destination, to_exchange)]
+        while gone:
+            one = gone.pop()
+            for exchange in list(self.exchanges.values()):
+                kept = [
+                    binding
+                    for binding in exchange.bindings
+                    if (binding.destination, binding.to_exchange) != one
+                ]
+                if len(kept) < len(exchange.bindings):
+                    exchange.bindings = kept
+                    if exchange.auto_delete and not kept:
+                        del self.exchanges[exchange.name]
+                        gone.append((exchange.name, True))  # and with it what leads to it
 
     def _require_equal(self, there: Exchange, wanted: Exchange) -> None:
         """Other arguments than the alternate exchange may differ, as with RabbitMQ."""

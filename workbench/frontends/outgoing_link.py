@@ -203,6 +203,10 @@ class OutgoingLink:
         peer = self.link.remote_attach
         return 0 if peer is None else peer.max_message_size or 0
 
+    def gives_up(self) -> bool:
+        """A window that is closed opens again."""
+        return False
+
     def limits_size(self) -> bool:
         """Whether the receiver's attach has a max-message-size."""
         return self.size_limit > 0

@@ -310,8 +310,8 @@ _KIND_WORDS = {str: "a string", int: "an integer", bool: "true or false"}
 
 
 def _check_kind(x_name: str, value: Any, kind: type, least: int) -> None:
-    # A bool is an int in Python; in AMQP it is not.
-    wrong = not isinstance(value, kind) or (kind is int and isinstance(value, bool))
+    # A bool or a timestamp is an int in Python; in AMQP it is not.
+    wrong = not isinstance(value, kind) or (kind is int and type_name(value) not in INTEGERS)
     if wrong:
         raise QueueArgumentError(
             f"{x_name} has {told_with_type(value)}; legal: {_KIND_WORDS[kind]}"

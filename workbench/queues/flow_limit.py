@@ -153,9 +153,13 @@ class FlowThresholds:
         )
 
 
+_DIGITS = 20
+"""Of a number of 64 bits; Python refuses to read a text of thousands."""
+
+
 def _number(arguments: Mapping[str, Any], name: str, default: int) -> int:
     value = arguments.get(name, default)
-    if isinstance(value, str) and value.isdecimal():
+    if isinstance(value, str) and value.isascii() and value.isdecimal() and len(value) <= _DIGITS:
         value = int(value)
     if isinstance(value, bool) or not isinstance(value, int) or value < 0:
         raise QueueArgumentError(f"{name} is {value!r}; legal: a number, 0 or more")

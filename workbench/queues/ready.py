@@ -97,7 +97,7 @@ class ReadyByPriority:
 
     def __init__(self, highest: int) -> None:
         self.octets = 0
-        self._lines = [Ready() for _ in range(max(1, highest) + 1)]
+        self._lines = [Ready() for _ in range(highest + 1)]
         self._count = 0
 
     def __len__(self) -> int:

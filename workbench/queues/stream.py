@@ -249,7 +249,7 @@ class StreamQueue:
             else:
                 break
             self._log.popleft()
-            self._octets -= len(head.payload)
+            self._octets -= head.message.size
             self._truncated += 1
             effects.append(Dropped(message=head, reason=reason))
         return effects

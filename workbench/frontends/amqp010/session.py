@@ -241,6 +241,7 @@ class QpidSession:
         """The subscriptions to it get nothing more."""
         for destination, one in list(self.subscribers.items()):
             if one.queue is queue:
+                one.end_flush()
                 del self.subscribers[destination]
                 self.session.subscriptions.pop(destination, None)
         self._leaving = [one for one in self._leaving if one.queue is not queue]

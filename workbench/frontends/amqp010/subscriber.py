@@ -66,11 +66,17 @@ class Subscriber(PlainConsumer):
         """Hand out what is there, as far as credit goes; then the flush is complete."""
         self._flush = event
         self.queue.request(self._credit())
-        self._look_at_flush()
+
+    def end_flush(self) -> None:
+        """The flush, if there is one, is complete."""
+        event, self._flush = self._flush, None
+        if event is not None:
+            self._owner.session.flushed(event)
+            self.credit_changed()
 
     def cancel(self) -> None:
         """Nothing more is sent; what is held may still be accepted."""
-        self._end_flush()
+        self.end_flush()
         self.cancelled = True
         self.queue.cancel(self.name, self._leave_if_empty)
 
@@ -103,6 +109,10 @@ class Subscriber(PlainConsumer):
         found = queue.next_out(others)
         return found is None or credit.holds(sent_as(found[1])[1])
 
+    def gives_up(self) -> bool:
+        """A flush is over too when the octets do not suffice for what is next."""
+        return self._owner.takes() and not self.can_take()
+
     def deliver(self, effect: Deliver) -> None:
         """Send the message; the subscription's credit pays for it."""
         headers, octets = sent_as(effect.message)
@@ -111,11 +121,10 @@ class Subscriber(PlainConsumer):
         number = self._owner.session.transfer(self.subscription, headers, payload, octets)
         if not effect.settled:
             self.held[number] = effect.message.message_id
-        self._look_at_flush()
 
     def credit_replied(self, reply: CreditReply) -> None:
         """All that the credit could bring has been sent."""
-        self._end_flush()
+        self.end_flush()
 
     # -- inside ---------------------------------------------------------------------------------
 
@@ -126,17 +135,6 @@ class Subscriber(PlainConsumer):
             delivery_count=self._delivery_count,
             link_credit=min(credit.messages.remaining, UNLIMITED),
         )
-
-    def _look_at_flush(self) -> None:
-        """A flush is over too when the octets do not suffice for what is next."""
-        if self._flush is not None and not self.can_take() and self._owner.takes():
-            self._end_flush()
-
-    def _end_flush(self) -> None:
-        event, self._flush = self._flush, None
-        if event is not None:
-            self._owner.session.flushed(event)
-            self.credit_changed()
 
     def _leave_if_empty(self) -> None:
         if self.cancelled and not self.held:

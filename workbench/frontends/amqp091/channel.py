@@ -574,6 +574,8 @@ class ChannelProcess:
         if not tag:
             self._tags += 1
             tag = f"amq.ctag-{self.name}-{self._tags}"
+            if method.nowait:
+                self._channel.counters.named(tag)
         self._tags += 1
         name = f"{self.name}/{tag}/{self._tags}"
         try:

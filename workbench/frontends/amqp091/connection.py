@@ -185,6 +185,8 @@ class BrokerConnection091:
             flight, delivery = self._parked.popleft()
             if delivery is not None:
                 self._unsent[delivery] -= 1
+                if not self._unsent[delivery]:
+                    del self._unsent[delivery]  # its channel may be gone
             self.wire.depart(flight)
         if not self._parked:
             for channel in tuple(self._channels.values()):

@@ -181,6 +181,8 @@ class Declarations:
                 exclusive=method.exclusive,
                 arguments=method.arguments if self._limits else {},
             ).queue
+        if not method.nowait:  # for the answer it is asked how it is
+            queue.touch()
         self._last = queue.name
         reply(
             QueueDeclareOk(

@@ -45,6 +45,30 @@ def test_a_header_segment_keeps_its_structs(headers):
     assert decode_segment(SegmentType.HEADER, more.encode()) == more
 
 
+# A uint8, a float, a datetime, a char, an array of one and a decimal; and 40,000 octets of Latin-1.
+TYPED = (
+    "02 75 38 02 05 01 66 23 3f 8c cc cd 04 77 68 65 6e 38 00 00 00 00 65 53 f1 00 03 63 68 72 27"
+    " 00 00 00 41 03 61 72 72 aa 00 00 00 09 22 00 00 00 01 00 00 00 07 03 64 65 63 c8 02 00 00 00"
+    " 07 01 74 94 9c 40" + " e9" * 40_000
+)
+
+
+def test_who_sends_a_header_on_keeps_the_types_of_its_values():
+    """Only what is put in the place of another is written anew."""
+    body = (7).to_bytes(4, "big") + bytes.fromhex(TYPED)
+    place = [name for name, _ in MessageProperties.FIELDS].index("application_headers")
+    flags = (1 << place).to_bytes(2, "little")
+    properties = b"\x04\x03" + flags + len(body).to_bytes(4, "big") + body
+    said = Headers((DeliveryProperties(routing_key="k"),)).encode()
+    header = len(properties).to_bytes(4, "big") + properties
+    read = decode_segment(SegmentType.HEADER, header + said)
+    assert read.structs[0].application_headers["u8"] == 5
+    assert read.encode() == header + said
+    more = DeliveryProperties(routing_key="k", exchange="e")
+    assert read.beginning_with(more).encode() == Headers((more,)).encode() + header
+    assert read.beginning_with(more) == Headers((more, read.structs[0]))
+
+
 @given(st.dictionaries(gen.texts, gen.values, max_size=4))
 @settings(max_examples=40)
 def test_a_map_keeps_its_values(value):

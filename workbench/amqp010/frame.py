@@ -91,18 +91,38 @@ class ProtocolHeader(Struct, frozen=True, gc=False):
         return self == ProtocolHeader()
 
 
-class Headers(Struct, frozen=True, gc=False):
+class Headers(Struct, frozen=True, gc=False, eq=False):
     """A header segment: the properties of a message.
 
     Attributes:
         structs: `DeliveryProperties`, `MessageProperties`, and what else there is, in order.
+        octets: of each of them as it was read, for a value does not tell of which type it was
+            there; empty if it was not read.
     """
 
     structs: tuple[Composite | UnknownStruct, ...] = ()
+    octets: tuple[bytes, ...] = ()
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Headers) and self.structs == other.structs
+
+    def __hash__(self) -> int:
+        return hash(self.structs)
 
     def encode(self) -> bytes:
-        """Its segment's octets."""
-        return b"".join(map(encode_struct32, self.structs))
+        """Its segment's octets: those that were read, if it was."""
+        return b"".join(self.octets or map(encode_struct32, self.structs))
+
+    def beginning_with(self, first: Composite) -> Headers:
+        """The same with this struct in place of the one of its kind, before all others."""
+        octets = self.octets or map(encode_struct32, self.structs)
+        rest = [
+            pair
+            for pair in zip(self.structs, octets, strict=True)
+            if type(pair[0]) is not type(first)
+        ]
+        ones, kept = zip((first, encode_struct32(first)), *rest, strict=True)
+        return Headers(ones, kept)
 
 
 Content: TypeAlias = Control | Command | Headers | bytes
@@ -227,11 +247,13 @@ def decode_headers(data: bytes) -> Headers:
     Raises:
         DecodeError: it cannot be read.
     """
-    found, at = [], 0
+    found, octets, at = [], [], 0
     while at < len(data):
+        start = at
         one, at = decode_struct32(data, at, len(data))
         found.append(one)
-    return Headers(tuple(found))
+        octets.append(data[start:at])
+    return Headers(tuple(found), tuple(octets))
 
 
 def decode_segment(kind: int, data: bytes) -> Content:

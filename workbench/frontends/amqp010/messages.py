@@ -50,12 +50,6 @@ def _of(headers: Headers | None, kind: type[Any]) -> Any:
     return next((one for one in structs if isinstance(one, kind)), None)
 
 
-def _with(headers: Headers, found: DeliveryProperties) -> Headers:
-    """A header with these delivery-properties, which come first."""
-    rest = (one for one in headers.structs if not isinstance(one, DeliveryProperties))
-    return Headers((found, *rest))
-
-
 def routing_key(event: CommandReceived) -> str:
     """The key that a transfer's delivery-properties name; empty if they name none."""
     found: DeliveryProperties | None = _of(event.headers, DeliveryProperties)
@@ -77,7 +71,7 @@ def message_of(event: CommandReceived, exchange: str, preset: Preset) -> Amqp010
     else:
         tells = event.headers is not None
     if tells:
-        headers = _with(headers, replace(found, exchange=exchange))
+        headers = headers.beginning_with(replace(found, exchange=exchange))
     payload = event.payload or b""
     octets = len(headers.encode()) + len(payload)
     return Amqp010Message(
@@ -103,5 +97,5 @@ def sent_as(stored: Stored) -> tuple[Headers, int]:
         headers, octets = Headers(), len(message.payload)
     if stored.acquired_count > 1:
         found = _of(headers, DeliveryProperties) or DeliveryProperties()
-        headers = _with(headers, replace(found, redelivered=True))
+        headers = headers.beginning_with(replace(found, redelivered=True))
     return headers, octets

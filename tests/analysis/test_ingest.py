@@ -28,9 +28,11 @@ FRAME_LOG = """\
 """
 
 
-@pytest.fixture(params=["processes", pytest.param("tasks", marks=pytest.mark.slow)])
+@pytest.fixture(
+    params=[pytest.param(one, marks=pytest.mark.slow) for one in ("processes", "tasks")]
+)
 def reader(request):
-    """Who reads: processes of this machine, or tasks of Spark."""
+    """Who reads: processes of this machine, of whom `cli/test_import_many` asks too, or Spark's."""
     return None if request.param == "processes" else request.getfixturevalue("spark")
 
 
@@ -126,6 +128,7 @@ def test_what_is_there_is_read_again_to_take_secrets_out(reader, folder, tmp_pat
     assert by_run(files.read(target)) == by_run(alone)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["[prod] x.pcapng", "_x.pcapng", ".x.pcapng"])
 def test_a_part_is_read_whatever_its_capture_is_called(tmp_path, name):
     """Names that begin so are those of files that nobody reads."""

@@ -166,11 +166,11 @@ def test_what_led_to_an_auto_delete_exchange_goes_with_it():
 def test_a_chain_of_auto_delete_exchanges_goes_however_long_it_is():
     """Each takes the one before it along."""
     routing, count = Routing(), len(Routing().exchanges)
-    for number in range(2_000):
+    for number in range(600):
         routing.declare(f"x{number}", "fanout", auto_delete=True)
         if number:
             routing.bind(Binding(f"x{number - 1}", f"x{number}", to_exchange=True))
-    routing.bind(Binding("x1999", "q"))
+    routing.bind(Binding("x599", "q"))
     routing.queue_gone("q")
     assert len(routing.exchanges) == count
 

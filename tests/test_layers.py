@@ -432,7 +432,7 @@ def in_fresh_python(code: str) -> str:
 
 
 def test_import_workbench_is_quick_and_loads_nothing_heavy():
-    """A command or a first cell answers at once: half a processor second at most."""
+    """A command or a first cell answers at once: under half a processor second, nothing heavy."""
     seconds, *loaded = in_fresh_python(
         "import sys, time; began = time.process_time(); import workbench;"
         "print(time.process_time() - began);"

@@ -6,14 +6,16 @@ import shutil
 import subprocess
 from contextlib import contextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pyarrow.parquet as pq
 import pytest
 
 from workbench.analysis.errors import AnalysisError
 from workbench.analysis.ingest import captures, ingest
+from workbench.analysis.parts import Order, write_part
 from workbench.analysis.reading import open_trace
-from workbench.capture.importer import import_capture
+from workbench.capture.importer import Capture, CaptureError, import_capture
 from workbench.trace import files
 from workbench.trace.schema import SCHEMA_VERSION, version_in
 
@@ -126,6 +128,37 @@ def test_what_is_there_is_read_again_to_take_secrets_out(reader, folder, tmp_pat
     assert ingest(reader, folder, target, redact=True).kept == 0
     alone = import_capture([folder / name for name in NAMES], redact=True).rows
     assert by_run(files.read(target)) == by_run(alone)
+
+
+def test_of_a_capture_that_cannot_be_read_to_its_end_nothing_is_kept(tmp_path, monkeypatch):
+    """What it gave until then is no trace of it; parts that were whole before stay."""
+    whole, path = (Path(shutil.copy(CAPTURES / name, tmp_path)) for name in NAMES[:2])
+    order = Order(place=str(tmp_path / "aside"), there="", port=None, redact=False)
+    (tmp_path / "aside").mkdir()
+    tables = Capture.tables
+
+    def broken(self, progress=None):
+        yield from tables(self, progress)
+        if self.path == path:
+            raise CaptureError(f"{path.name}: it went away")
+
+    monkeypatch.setattr(Capture, "tables", broken)
+    assert write_part(str(whole), 0, order).rows
+    assert write_part(str(path), 1, order).problem == f"{path.name}: it went away"
+    assert [part.name for part in (tmp_path / "aside").iterdir()] == ["0.parquet"]
+
+
+SHARED = Path("/dev/shm")
+
+
+@pytest.mark.skipif(not SHARED.is_dir(), reason="there is no other file system")
+def test_all_or_nothing_needs_no_place_beside_the_folder(reader, folder, tmp_path):
+    """Which may be where another file system begins."""
+    with TemporaryDirectory(dir=SHARED) as inner:
+        trace = tmp_path / "shared"
+        trace.symlink_to(inner)  # as what is mounted there, it is another file system
+        ingest(reader, folder / NAMES[0], trace, strict=True)
+        assert len(list(trace.iterdir())) == 1
 
 
 @pytest.mark.slow

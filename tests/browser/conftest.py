@@ -264,7 +264,7 @@ def running(
         finally:
             process.terminate()
             try:
-                process.wait(timeout=TIMEOUT_S)
+                process.wait(timeout=20)
             except subprocess.TimeoutExpired:
                 process.kill()
                 process.wait()

@@ -1809,6 +1809,23 @@ def test_who_is_told_of_a_classic_queue_again_puts_off_that_it_expires(
     assert ("q" in rig.broker.queues) == (puts_off and arguments != QUORUM)
 
 
+def test_several_consumers_without_a_tag_and_without_an_answer_are_told_apart() -> None:
+    """They are named in the order in which they came, though the channel gets to them later."""
+    rig = Rig091(channel_us=100)
+    client, channel = rig.channel()
+    for name in "ab":
+        channel.send(QueueDeclare(queue=name, durable=True))
+        channel.publish("", name, name.encode())
+    rig.rest()
+    for name in "ab":
+        channel.send(BasicConsume(queue=name, consumer_tag="", nowait=True))
+    rig.rest()
+    assert client.bodies == [b"a", b"b"]
+    server = rig.ends["c1"].amqp.channels[1]
+    assert channel.counters.consumers == server.counters.consumers
+    assert [one.queue for one in server.counters.consumers.values()] == ["a", "b"]
+
+
 @KINDS
 def test_a_consumer_without_a_tag_and_without_an_answer_gets_its_messages(arguments) -> None:
     """Under the tag that the broker has made up, of which its client hears with the first."""

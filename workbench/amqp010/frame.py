@@ -96,8 +96,8 @@ class Headers(Struct, frozen=True, gc=False, eq=False):
 
     Attributes:
         structs: `DeliveryProperties`, `MessageProperties`, and what else there is, in order.
-        octets: of each of them as it was read, for a value does not tell of which type it was
-            there; empty if it was not read.
+        octets: of each struct as it was read, since a value does not tell which type it had on
+            the wire; empty if the segment was not read.
     """
 
     structs: tuple[Composite | UnknownStruct, ...] = ()
@@ -110,7 +110,7 @@ class Headers(Struct, frozen=True, gc=False, eq=False):
         return hash(self.structs)
 
     def encode(self) -> bytes:
-        """Its segment's octets: those that were read, if it was."""
+        """Its segment's octets: as they were read, if they were."""
         return b"".join(self.octets or map(encode_struct32, self.structs))
 
     def beginning_with(self, first: Composite) -> Headers:

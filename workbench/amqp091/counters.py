@@ -34,7 +34,10 @@ from workbench.amqp091.methods import (
     TxSelect,
 )
 
-__all__ = ["BEHIND_GETS", "ChannelCounters", "Consumer", "Ledger"]
+__all__ = ["BEHIND_GETS", "MADE_UP", "ChannelCounters", "Consumer", "Ledger"]
+
+MADE_UP = "amq.ctag-"
+"""How a tag begins that the broker has made up (`rabbit_channel.erl`)."""
 
 Ledger: TypeAlias = dict[str, int | bool]
 
@@ -97,6 +100,7 @@ class ChannelCounters:
         # Gets without answer so far, and what is counted behind their answers; a get comes first.
         self._getting: deque[Method] = deque()
         self._acked: dict[int, str | None] = {}  # in a transaction
+        self._nameless: deque[Consumer] = deque()  # consume had no tag and wanted no answer
         self._held: dict[str, Consumer] = {}  # gone, with unacknowledged deliveries
         # Everything up to these numbers is acknowledged, or confirmed.
         self._acked_to = 0
@@ -130,12 +134,12 @@ class ChannelCounters:
             self._catch_up()
 
     def named(self, tag: str) -> None:
-        """The broker has made up a tag for a consumer that came without one.
+        """The broker has made up a tag for the oldest consumer that has none.
 
-        Of a consume that wants no answer the client hears it with the first delivery.
+        The client of a consume that wants no answer hears it with the first delivery.
         """
-        consumer = self.consumers.pop("", None)
-        if consumer is not None:
+        if self._nameless:
+            consumer = self._nameless.popleft()
             consumer.tag = tag
             self.consumers[tag] = consumer
 
@@ -214,13 +218,17 @@ class ChannelCounters:
 
     def _started(self, method: BasicConsume, tag: str) -> None:
         before = self._held.pop(tag, None)  # what that one has not acknowledged bears this tag
-        self.consumers[tag] = Consumer(
+        consumer = Consumer(
             tag,
             method.queue,
             method.no_ack,
             self.prefetch_count,
             0 if before is None else before.unacked,
         )
+        if tag:
+            self.consumers[tag] = consumer
+        else:
+            self._nameless.append(consumer)
 
     def _cancel(self, method: BasicCancel, from_client: bool) -> None:
         if from_client:
@@ -264,8 +272,9 @@ class ChannelCounters:
 
     def _deliver(self, method: BasicDeliver, from_client: bool) -> None:
         self.delivered = method.delivery_tag
-        if method.consumer_tag not in self.consumers:
-            self.named(method.consumer_tag)
+        tag = method.consumer_tag
+        if tag not in self.consumers and tag.startswith(MADE_UP):
+            self.named(tag)
         consumer = self.consumers.get(method.consumer_tag)
         if consumer is not None and consumer.no_ack:
             return

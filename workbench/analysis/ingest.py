@@ -15,7 +15,7 @@ import multiprocessing
 import os
 import signal
 import threading
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, field
@@ -26,7 +26,7 @@ from workbench.capture.importer import part_name
 from workbench.machine import total_memory
 
 from .errors import AnalysisError
-from .parts import Order, Part, write_part
+from .parts import Order, Part, Progress, Take, write_part
 from .places import Target, captures, is_url, target_at
 
 if TYPE_CHECKING:
@@ -36,9 +36,6 @@ __all__ = ["Ingested", "captures", "ingest"]
 
 ROOM = 512 << 20
 """Octets of memory for each process that reads: of a large capture it takes 300 MB."""
-
-Progress = Callable[[int, int], None]
-Take = Callable[[int, Part], None]
 
 
 @dataclass(slots=True, kw_only=True)
@@ -170,7 +167,7 @@ class _Job:
 
 
 def _by_processes(files: Sequence[str], order: Order, take: Take) -> None:
-    """Each processor of this machine reads one capture after the other."""
+    """Processes of this machine, one for each processor, read one capture after the other."""
     before = set(multiprocessing.active_children())
     memory = total_memory()
     room = len(files) if memory is None else max(1, memory // ROOM)
@@ -199,8 +196,8 @@ def _by_processes(files: Sequence[str], order: Order, take: Take) -> None:
 
 
 def _begin() -> None:
-    """A process ends with the one that has begun it, in whatever way that ends."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # whoever is interrupted ends this one
+    """A process ends with the one that started it, however that one ends."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the one that is interrupted ends this one
     parent = multiprocessing.parent_process()
     assert parent is not None
 

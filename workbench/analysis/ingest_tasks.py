@@ -18,7 +18,7 @@ from workbench.aside import aside_until_exit
 
 from .errors import UNSEEN
 from .jobs import watched
-from .parts import Order, Part
+from .parts import Order, Part, Progress, Take
 from .reading import told
 from .session import in_one_process
 
@@ -40,14 +40,12 @@ PART = (
 
 _SHIPPED = "spark.workbench.shipped"
 
-Progress = Callable[[int, int], None]
-
 
 def by_tasks(
     spark: SparkSession,
     files: Sequence[str],
     order: Order,
-    take: Callable[[int, Part], None],
+    take: Take,
     progress: Progress | None,
 ) -> None:
     """Each capture is read and written by a task of its own.

@@ -6,7 +6,7 @@ times as long as to read them: a row has ninety fields, and Java takes each by i
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -17,7 +17,10 @@ from workbench.trace.files import TraceFileError, write_tables
 from .errors import UNSEEN, AnalysisError
 from .places import exists, fetched, is_url, sent
 
-__all__ = ["Order", "Part", "write_part"]
+__all__ = ["Order", "Part", "Progress", "Take", "write_part"]
+
+Progress = Callable[[int, int], None]
+"""Told how many captures of how many are done."""
 
 
 class Order(NamedTuple):
@@ -58,6 +61,10 @@ class Part(NamedTuple):
     missing: bool = False
     remarks: str = ""
     report: str = ""
+
+
+Take = Callable[[int, Part], None]
+"""Told the number of a capture and what came of it."""
 
 
 def write_part(capture: str, number: int, order: Order) -> Part:

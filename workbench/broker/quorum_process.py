@@ -331,7 +331,7 @@ class QuorumProcess:
         task()
 
     def touch(self) -> None:
-        """Being asked for does not count here [`rabbit_fifo.erl`, `last_active`]."""
+        """Counts for nothing here: `rabbit_fifo.erl` heeds who consumes or gets (`last_active`)."""
 
     def _left_alone(self) -> None:
         """Its last consumer has left: from now on it is unused."""

@@ -267,11 +267,11 @@ def _advised(
 def _waits(
     links: Iterable[Mapping[str, Any]], trace: Place, progress: Progress
 ) -> dict[tuple[str, int], str]:
-    """The longest waits, as `clock.in_words` tells them."""
-    from workbench.trace.clock import COLUMNS, in_words
+    """The longest waits, as `waits_in_words` tells them."""
+    from workbench.trace.clock import COLUMNS, waits_in_words
     from workbench.trace.files import batches, trace_files
 
     waits = {(link["run"], link["longest_seq"]): link["longest_us"] for link in links}
     progress.turn("reading the clock", _rows([trace]), "rows")
     parts = (part for file in trace_files(trace) for part in batches(file, COLUMNS))
-    return in_words(waits, progress.past(parts))
+    return waits_in_words(waits, progress.past(parts))

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 __all__ = ["import_many", "is_many"]
 
 FEW = 16
-"""Of so many captures all that was found in each is told."""
+"""The full report is printed for so many captures at most; of more, only what is wrong."""
 
 
 def is_many(path: str) -> bool:

@@ -201,8 +201,8 @@ class Management:
             raise RefusedRequestError(NOT_FOUND, _no_queue(name))
 
     def _queue_map(self, name: str) -> dict[str, Any]:
-        self._vhost.queues[name].touch()
         queue, terms = self._vhost.queues[name], self._vhost.terms[name]
+        queue.touch()
         return {
             "name": name,
             "vhost": VHOST,

@@ -204,7 +204,7 @@ class OutgoingLink:
         return 0 if peer is None else peer.max_message_size or 0
 
     def gives_up(self) -> bool:
-        """A window that is closed opens again."""
+        """Never: a closed window opens again."""
         return False
 
     def limits_size(self) -> bool:

@@ -166,17 +166,12 @@ def _check_span(file: Path, run: str, seqs: Any, times: Any, last: _Last) -> Non
     """Rows of one run that follow each other in a file; `last` has what came before them."""
     before, then, there = last.get(run, (-1, times[0].as_py(), file))
     first = seqs[0].as_py()
-    if first <= before and there != file:
-        raise TraceFileError(
-            f"{file}: run {run}: begins at seq {first}, and {there.name} before it has rows up to"
-            f" seq {before}: take one away if both have the same rows, else name them in order"
-        )
     if first <= before:
-        _refuse(file, run, first, before)
+        _refuse(file, run, first, before, there)
     ahead = pc.subtract(seqs.slice(1), seqs.slice(0, len(seqs) - 1))
     if len(ahead) and pc.min(ahead).as_py() <= 0:
         at = pc.index(pc.less_equal(ahead, 0), True).as_py()
-        _refuse(file, run, seqs[at + 1].as_py(), seqs[at].as_py())
+        _refuse(file, run, seqs[at + 1].as_py(), seqs[at].as_py(), file)
     back = pc.less(times.slice(1), times.slice(0, len(times) - 1))
     if times[0].as_py() < then or pc.any(back).as_py():
         at = 0 if times[0].as_py() < then else pc.index(back, True).as_py() + 1
@@ -187,7 +182,13 @@ def _check_span(file: Path, run: str, seqs: Any, times: Any, last: _Last) -> Non
     last[run] = seqs[-1].as_py(), times[-1].as_py(), file
 
 
-def _refuse(file: Path, run: str, seq: int, before: int) -> None:
+def _refuse(file: Path, run: str, seq: int, before: int, there: Path) -> None:
+    """Raises a `TraceFileError`: a row is not behind the one before it, which is there."""
+    if there != file:
+        raise TraceFileError(
+            f"{file}: run {run}: begins at seq {seq}, and {there.name} before it has rows up to"
+            f" seq {before}: remove one if both have the same rows, else name them in order"
+        )
     if seq == before:
         raise TraceFileError(f"{file}: run {run}: column seq has {seq} twice")
     raise TraceFileError(

@@ -12,10 +12,10 @@ from .files import from_table
 from .schema import OBSERVED, Row
 from .words import counted, duration
 
-__all__ = ["COARSE_US", "COLUMNS", "UNKNOWN_TIME", "Clock", "in_words"]
+__all__ = ["COARSE_US", "COLUMNS", "UNKNOWN_TIME", "Clock", "waits_in_words"]
 
 COLUMNS = ("run", "seq", "event", "t_us", "t_raw_us")
-"""Of a row, what `in_words` reads."""
+"""The columns that `waits_in_words` reads."""
 
 COARSE_US = 1_000
 """A clock that counts in steps of this or more is coarse: frames follow each other faster."""
@@ -118,7 +118,7 @@ class Clock:
         return f"{t_us / 1e6:,.3f} s" if self.timed else f"row {t_us:,}"
 
 
-def in_words(
+def waits_in_words(
     waits: Mapping[tuple[str, int | None], int], parts: Iterable[Any]
 ) -> dict[tuple[str, int], str]:
     """Of waits in a trace of any size, how long they were, as `Clock.in_words`.

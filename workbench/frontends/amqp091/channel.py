@@ -15,6 +15,7 @@ from typing import Any, Protocol, TypeAlias
 from msgspec.structs import replace
 
 from workbench.amqp091.channel import Channel
+from workbench.amqp091.counters import MADE_UP
 from workbench.amqp091.errors import ReplyCode, Scope
 from workbench.amqp091.events import MessageReceived, MethodReceived, ProtocolViolation
 from workbench.amqp091.methods import (
@@ -573,7 +574,7 @@ class ChannelProcess:
         tag = method.consumer_tag
         if not tag:
             self._tags += 1
-            tag = f"amq.ctag-{self.name}-{self._tags}"
+            tag = f"{MADE_UP}{self.name}-{self._tags}"
             if method.nowait:
                 self._channel.counters.named(tag)
         self._tags += 1
